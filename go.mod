@@ -1,0 +1,3 @@
+module hopwire
+
+go 1.26
