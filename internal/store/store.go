@@ -28,8 +28,8 @@ type Header struct {
 	ForwardedBelow map[message.BrokerID]Seq
 }
 
-// Key is the 128-bit identity under which a receipt remembers an arrival.
-type Key [16]byte
+// Key is the identity under which a receipt remembers an arrival.
+type Key = message.ReceiptKey
 
 // Receipt remembers that an arrival from a peer was taken. N orders the receipts of one
 // (destination, peer) and is never reused.
