@@ -1,0 +1,36 @@
+package queue
+
+import (
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// Copy is one copy of a message in one queue. Its message is shared and immutable; what changes
+// per copy is here. A copy is pending (in a lane or a gap) or out: delivered, held by a
+// transaction, or in doubt.
+type Copy struct {
+	Seq        uint64
+	Message    *message.Message
+	Arrived    time.Duration // at this broker, monotonic; clamped for copies older than the process
+	Redelivery int32
+	Stored     bool // a record of it is in the store or on the way there
+	Durable    bool // Stored and committed
+	Doubt      message.BrokerID
+	Owner      any // who has it while it is out; the broker's business
+	Arrival    any // what waits for it to be safe; the broker's business
+
+	out  bool
+	lane int8
+	key  uint64 // its place in its lane
+}
+
+// Out reports whether the copy is not pending.
+func (c *Copy) Out() bool { return c.out }
+
+// The lanes, in the order in which they are looked at.
+const (
+	returned = iota
+	main
+	laneCount
+)

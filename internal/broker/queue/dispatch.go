@@ -1,0 +1,272 @@
+package queue
+
+import (
+	"container/heap"
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// sliceCopies is how many copies one Dispatch looks at before it yields the loop.
+const sliceCopies = 2000
+
+// Dispatch offers pending copies to the ready slots until nobody takes more, everything was
+// looked at, or the slice is used up (it then wakes itself again).
+func (q *Queue) Dispatch() {
+	q.woken = false
+	if q.paused {
+		return
+	}
+	now := q.env.Mono()
+	q.dueTimes(now)
+	q.askGates(now)
+	budget := sliceCopies
+	for i := 0; i < len(q.ready) && budget > 0; {
+		s := q.ready[i]
+		q.lookAgain(s, now, &budget)
+		if i < len(q.ready) && q.ready[i] == s && (len(s.again) == 0 || q.reading) {
+			i++
+		}
+	}
+	for l := int8(returned); l < laneCount && budget > 0; l++ {
+		q.wave(l, now, &budget)
+	}
+	if budget <= 0 {
+		q.wake()
+	}
+}
+
+// askGates takes slots whose gate is shut out of the ring.
+func (q *Queue) askGates(now time.Duration) {
+	for i := 0; i < len(q.ready); {
+		s := q.ready[i]
+		v := s.Sub.Gate(now)
+		if v.Outcome == message.Deliver {
+			i++
+			continue
+		}
+		q.blockSlot(s, v)
+	}
+}
+
+// blockSlot takes the slot out of the ring until the verdict's wake.
+func (q *Queue) blockSlot(s *Slot, v message.Verdict) {
+	q.removeReady(s)
+	s.block, s.wave = v, 0
+	if v.Wake == message.WakeAt {
+		s.gate = q.env.After(max(0, v.At-q.env.Mono()), func() {
+			s.gate = nil
+			s.Ready()
+		})
+	}
+}
+
+// lookAgain lets one slot look at the places on its list.
+func (q *Queue) lookAgain(s *Slot, now time.Duration, budget *int) {
+	for len(s.again) > 0 && s.ready && *budget > 0 {
+		p := s.again[0]
+		c := q.lanes[p.lane].get(p.key)
+		if c == nil {
+			if g, ok := q.gaps.next(p.key); ok && p.lane == main && g.from == p.key {
+				q.read(g)
+				return
+			}
+			s.again = s.again[1:]
+			continue
+		}
+		*budget--
+		if s.held(c) {
+			q.holdBack(s, c)
+			return
+		}
+		s.again = s.again[1:]
+		if q.expired(c) {
+			continue
+		}
+		q.offer(s, c, now)
+	}
+}
+
+// wave looks at the copies of one lane in order. A slot whose position is higher has looked at
+// the copy already.
+func (q *Queue) wave(l int8, now time.Duration, budget *int) {
+	cur, any := q.join(l)
+	for any && len(q.ready) > 0 && *budget > 0 {
+		c := q.lanes[l].next(cur)
+		if l == main {
+			if g, ok := q.gaps.next(cur); ok && (c == nil || g.from < c.key) {
+				cur = g.from
+				q.read(g)
+				break
+			}
+		}
+		if c == nil {
+			cur = q.end(l)
+			break
+		}
+		*budget--
+		cur = c.key
+		if q.expired(c) {
+			continue
+		}
+		q.offerRing(c, l, now)
+		cur = c.key + 1
+	}
+	if any {
+		for _, s := range q.ready {
+			if s.wave == q.waves {
+				s.pos[l] = max(s.pos[l], cur)
+			}
+		}
+	}
+}
+
+// join makes the ready slots members of a new wave and gives the lowest of their positions. A slot
+// that becomes ready while the wave runs waits for the next one.
+func (q *Queue) join(l int8) (uint64, bool) {
+	q.waves++
+	low := noKey
+	for _, s := range q.ready {
+		s.wave = q.waves
+		low = min(low, s.pos[l])
+	}
+	return low, len(q.ready) > 0
+}
+
+// end is the key that the next copy of the lane will have at least.
+func (q *Queue) end(l int8) uint64 {
+	if l == main {
+		return q.next
+	}
+	return q.returns
+}
+
+// offerRing offers a copy to the ready slots that have not looked at it, in their order, until one
+// takes it.
+func (q *Queue) offerRing(c *Copy, l int8, now time.Duration) {
+	for i := 0; i < len(q.ready); {
+		s := q.ready[i]
+		if s.pos[l] > c.key || s.wave != q.waves {
+			i++
+			continue
+		}
+		if s.held(c) {
+			s.pos[l] = c.key
+			q.holdBack(s, c)
+			continue
+		}
+		if q.offer(s, c, now) {
+			return
+		}
+		i++
+	}
+}
+
+// offer gives the copy to the slot if its verdict says so.
+func (q *Queue) offer(s *Slot, c *Copy, now time.Duration) bool {
+	v := s.Sub.Verdict(c, now)
+	if v.Outcome != message.Deliver {
+		q.refused(s, c, v)
+		return false
+	}
+	lane, key := c.lane, c.key
+	q.Hold(c, s)
+	q.turns++
+	q.removeReady(s)
+	s.turn = q.turns
+	// The slot has looked at everything below and at this copy.
+	s.pos[lane] = max(s.pos[lane], key+1)
+	if s.Sub.Take(c) {
+		q.insertReady(s)
+		return true
+	}
+	q.blockSlot(s, message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
+		Reason: message.WindowFull})
+	return true
+}
+
+// refused remembers what a refusal needs to be looked at again.
+func (q *Queue) refused(s *Slot, c *Copy, v message.Verdict) {
+	switch v.Wake {
+	case message.WakeConsumers:
+		s.consumers[c.lane] = min(s.consumers[c.lane], c.key)
+	case message.WakeAt:
+		heap.Push(&q.times, timed{v.At, s, place{c.lane, c.key}})
+		q.armTimer()
+	}
+}
+
+// holdBack takes a network slot out of the ring until the copy is durable and marked.
+func (q *Queue) holdBack(s *Slot, c *Copy) {
+	q.blockSlot(s, message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
+		Reason: message.Committing})
+	q.held = true
+	if c.Durable {
+		q.host.RaiseMark(s, c.Seq)
+	}
+}
+
+// expired hands an expired copy to the host.
+func (q *Queue) expired(c *Copy) bool {
+	if c.Message.Expiration == 0 || !c.Message.Expired(q.env.Wall()) {
+		return false
+	}
+	q.host.Expire(q, c)
+	return true
+}
+
+// timed is a refusal that is worth another look at a moment.
+type timed struct {
+	at    time.Duration
+	slot  *Slot
+	place place
+}
+
+type timeHeap []timed
+
+func (h timeHeap) Len() int { return len(h) }
+func (h timeHeap) Less(i, j int) bool {
+	if h[i].at != h[j].at {
+		return h[i].at < h[j].at
+	}
+	return h[i].place.before(h[j].place)
+}
+func (h timeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *timeHeap) Push(x any)   { *h = append(*h, x.(timed)) }
+func (h *timeHeap) Pop() any {
+	old := *h
+	t := old[len(old)-1]
+	old[len(old)-1] = timed{}
+	*h = old[:len(old)-1]
+	return t
+}
+
+// dueTimes moves what is due from the heap to the slots' lists.
+func (q *Queue) dueTimes(now time.Duration) {
+	for len(q.times) > 0 && q.times[0].at <= now {
+		t := heap.Pop(&q.times).(timed)
+		if t.slot.queue == q {
+			t.slot.lookAgain(t.place)
+		}
+	}
+	q.armTimer()
+}
+
+// armTimer keeps one timer at the head of the heap.
+func (q *Queue) armTimer() {
+	if q.timer != nil {
+		if len(q.times) > 0 && q.timerAt <= q.times[0].at {
+			return
+		}
+		q.timer.Stop()
+		q.timer = nil
+	}
+	if len(q.times) == 0 {
+		return
+	}
+	q.timerAt = q.times[0].at
+	q.timer = q.env.After(max(0, q.timerAt-q.env.Mono()), func() {
+		q.timer = nil
+		q.wake()
+	})
+}

@@ -1,0 +1,24 @@
+// Package queue is one queue's state machine: which copies wait, who is offered which copy, and
+// what makes a refused pair worth another look. It does no I/O; stored copies that are not in
+// memory are asked for through Host.
+//
+// # Lanes
+//
+// Pending copies stand in two lanes. The main lane is ordered by sequence, the order of arrival.
+// The returned lane holds copies that were delivered and came back; it is looked at first and
+// ordered by the moment of return, so that a copy that came back is fresh to every subscription.
+//
+// # Positions
+//
+// Each subscription's Slot has a position in each lane. Invariant: every pending copy below the
+// position was refused to this subscription for a reason that cannot change by itself, or stands
+// in the slot's list of copies to look at again, or in the queue's heap of times. So a pair is
+// evaluated once, a match behind many others is found, and nothing rescans on an acknowledgement.
+//
+// # Gaps
+//
+// Pending copies that are durable need not be in memory. The sequences of those that are not are
+// the main lane's gaps; a subscription whose position reaches a gap makes the queue ask its Host
+// for a page. Invariant: a sequence is in a gap if and only if its copy is stored, pending, and
+// not in memory.
+package queue

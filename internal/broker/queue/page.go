@@ -1,0 +1,129 @@
+package queue
+
+import "hopwire/internal/message"
+
+// PageCopies and PageBytes bound one page: what a queue with a ready subscription may hold in
+// memory whatever the limits say.
+const (
+	PageCopies = 200
+	PageBytes  = 1 << 20
+)
+
+// read asks the host for a page of the gap, unless one is on its way.
+func (q *Queue) read(g gap) {
+	if q.reading {
+		return
+	}
+	q.reading = true
+	q.host.ReadPage(q, g.from, g.to)
+}
+
+// Loaded answers ReadPage: the copies found with from <= seq, and the sequence up to which they
+// are complete. A nil error-free page means that there was nothing.
+func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
+	q.reading = false
+	before := q.gaps.covered(from, complete)
+	q.gaps = q.gaps.cut(from, complete)
+	for _, c := range copies {
+		if !before.has(c.Seq) {
+			continue // purged or moved while the page was read
+		}
+		q.gapCount--
+		c.Stored, c.Durable = true, true
+		q.resident += c.Message.Size()
+		if c.Doubt != "" {
+			c.out = true
+			q.out[c.Seq] = c
+			continue
+		}
+		q.place(c, main, c.Seq)
+	}
+	if len(q.gaps) == 0 {
+		q.gapCount = 0
+	}
+	q.wake()
+}
+
+// LoadFailed tells that the page could not be read; the queue asks again when it is woken.
+func (q *Queue) LoadFailed() { q.reading = false }
+
+// Evict drops pending durable copies from memory, the last first, until at most keep bytes of
+// them stay, and reports how many bytes were freed. The first page stays.
+func (q *Queue) Evict(keep int64) int64 {
+	freed := int64(0)
+	l := &q.lanes[main]
+	floor := q.pageEnd()
+	for i := len(l.entries) - 1; i >= l.start && q.resident > keep; i-- {
+		c := l.entries[i].copy
+		if c == nil {
+			continue
+		}
+		if c.key < floor {
+			break
+		}
+		if !c.Durable || c.Redelivery != 0 {
+			continue
+		}
+		l.remove(c.key)
+		i = min(i, len(l.entries))
+		q.gaps = q.gaps.add(c.Seq, c.Seq+1)
+		q.gapCount++
+		q.resident -= c.Message.Size()
+		freed += c.Message.Size()
+	}
+	return freed
+}
+
+// pageEnd is the key behind the first page of the main lane that stays in memory.
+func (q *Queue) pageEnd() uint64 {
+	n, size, end := 0, int64(0), uint64(0)
+	q.lanes[main].each(0, func(c *Copy) bool {
+		n++
+		size += c.Message.Size()
+		end = c.key + 1
+		return n < PageCopies && size < PageBytes
+	})
+	return end
+}
+
+// covered gives the parts of the gaps inside [from, to).
+func (g gaps) covered(from, to uint64) gaps {
+	var out gaps
+	for _, r := range g {
+		if a, b := max(r.from, from), min(r.to, to); a < b {
+			out = append(out, gap{a, b})
+		}
+	}
+	return out
+}
+
+// has reports whether the sequence is in a gap.
+func (g gaps) has(seq uint64) bool {
+	r, ok := g.next(seq)
+	return ok && r.from == seq
+}
+
+// Walk calls f for the copies in memory, pending and out, in the order of their sequences.
+func (q *Queue) Walk(f func(*Copy) bool) {
+	for _, c := range q.residents() {
+		if !f(c) {
+			return
+		}
+	}
+}
+
+// Refusals evaluates a copy against every slot: the same decision that Dispatch obeys.
+func (q *Queue) Refusals(c *Copy, f func(s *Slot, v message.Verdict)) {
+	now := q.env.Mono()
+	for _, s := range q.slots {
+		v := s.Sub.Gate(now)
+		if v.Outcome == message.Deliver && s.held(c) {
+			v = message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
+				Reason: message.Committing}
+		}
+		if v.Outcome == message.Deliver {
+			v = s.Sub.Verdict(c, now)
+		}
+		f(s, v)
+	}
+}
