@@ -1,0 +1,226 @@
+package loop
+
+import (
+	"container/heap"
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Limits of one turn. A turn that reaches one of them ends after the event that reached it, so
+// that out-boxes are flushed and batches committed.
+const (
+	turnEvents = 1000
+	turnTime   = time.Millisecond
+)
+
+// Loop runs events one after another on the goroutine that called Run. Post may be called from
+// any goroutine; everything else only on the loop.
+type Loop struct {
+	start time.Time
+	wake  chan struct{} // capacity 1: something was posted
+
+	mu     sync.Mutex
+	posted []func()
+	closed bool
+
+	ready  []func() // taken over from posted, not yet run: ready[next:]
+	next   int
+	timers timerHeap
+	order  uint64 // number of timers made: equal times run in the order of their making
+	onTurn []func()
+	end    bool // EndTurn was called
+	rnd    *rand.Rand
+}
+
+// New makes a loop whose monotonic clock begins now.
+func New() *Loop {
+	return &Loop{
+		start: time.Now(),
+		wake:  make(chan struct{}, 1),
+		rnd:   rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+	}
+}
+
+// Post hands an event to the loop. It reports false when the loop has ended; the event is then
+// dropped.
+func (l *Loop) Post(f func()) bool {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return false
+	}
+	l.posted = append(l.posted, f)
+	first := len(l.posted) == 1
+	l.mu.Unlock()
+	if first {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	}
+	return true
+}
+
+// Call posts f and waits until it ran. It reports false when the loop ended before, or ctx did;
+// f may still run in the second case. It must not be called on the loop.
+func (l *Loop) Call(ctx context.Context, f func()) bool {
+	done := make(chan struct{})
+	if !l.Post(func() { f(); close(done) }) {
+		return false
+	}
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// OnTurn adds f to what runs at the end of each turn, in the order of adding.
+func (l *Loop) OnTurn(f func()) { l.onTurn = append(l.onTurn, f) }
+
+// EndTurn ends the current turn after the event that runs now.
+func (l *Loop) EndTurn() { l.end = true }
+
+// Run runs events until ctx ends; what was posted before that is run first.
+func (l *Loop) Run(ctx context.Context) {
+	wait := time.NewTimer(time.Hour)
+	defer wait.Stop()
+	for {
+		for l.turn() {
+		}
+		if ctx.Err() != nil && l.finish() {
+			return
+		}
+		wait.Reset(l.untilTimer())
+		select {
+		case <-l.wake:
+		case <-wait.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// finish closes the loop for posts unless something came in between.
+func (l *Loop) finish() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = len(l.posted) == 0
+	return l.closed
+}
+
+// turn runs one turn; false means there was nothing to do.
+func (l *Loop) turn() bool {
+	began := l.Mono()
+	n := 0
+	for l.end = false; n < turnEvents && !l.end; n++ {
+		if n&15 == 15 && l.Mono()-began > turnTime {
+			break
+		}
+		f := l.take()
+		if f == nil {
+			break
+		}
+		f()
+	}
+	if n == 0 {
+		return false
+	}
+	for _, f := range l.onTurn {
+		f()
+	}
+	return true
+}
+
+// take gives the next event: a due timer first, then what was posted.
+func (l *Loop) take() func() {
+	if len(l.timers) > 0 && l.timers[0].at <= l.Mono() {
+		t := heap.Pop(&l.timers).(*timer)
+		return t.f
+	}
+	if l.next == len(l.ready) {
+		clear(l.ready)
+		l.mu.Lock()
+		l.ready, l.posted = l.posted, l.ready[:0]
+		l.mu.Unlock()
+		l.next = 0
+		if len(l.ready) == 0 {
+			return nil
+		}
+	}
+	f := l.ready[l.next]
+	l.ready[l.next] = nil
+	l.next++
+	return f
+}
+
+func (l *Loop) untilTimer() time.Duration {
+	if len(l.timers) == 0 {
+		return time.Hour
+	}
+	return max(0, l.timers[0].at-l.Mono())
+}
+
+// Wall implements Env.
+func (l *Loop) Wall() int64 { return time.Now().UnixMilli() }
+
+// Mono implements Env.
+func (l *Loop) Mono() time.Duration { return time.Since(l.start) }
+
+// Rand implements Env.
+func (l *Loop) Rand() uint64 { return l.rnd.Uint64() }
+
+// Soon implements Env.
+func (l *Loop) Soon(f func()) { l.Post(f) }
+
+// After implements Env.
+func (l *Loop) After(d time.Duration, f func()) Timer {
+	l.order++
+	t := &timer{loop: l, at: l.Mono() + max(0, d), order: l.order, f: f}
+	heap.Push(&l.timers, t)
+	return t
+}
+
+type timer struct {
+	loop  *Loop
+	at    time.Duration
+	order uint64
+	index int // in the heap; -1 once run or stopped
+	f     func()
+}
+
+// Stop implements Timer.
+func (t *timer) Stop() {
+	if t.index >= 0 {
+		heap.Remove(&t.loop.timers, t.index)
+	}
+}
+
+type timerHeap []*timer
+
+func (h timerHeap) Len() int { return len(h) }
+func (h timerHeap) Less(i, j int) bool {
+	if h[i].at != h[j].at {
+		return h[i].at < h[j].at
+	}
+	return h[i].order < h[j].order
+}
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *timerHeap) Push(x any) {
+	t := x.(*timer)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+func (h *timerHeap) Pop() any {
+	old := *h
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	t.index = -1
+	return t
+}

@@ -1,0 +1,45 @@
+package message
+
+// Reason is the stable code of a refusal, drop, suppression or wait; the same in logs, metrics,
+// explain and the console.
+type Reason string
+
+// The reason codes.
+const (
+	NoDemand             Reason = "NO_DEMAND"
+	DemandUnseen         Reason = "DEMAND_UNSEEN"
+	Excluded             Reason = "EXCLUDED"
+	NotIncluded          Reason = "NOT_INCLUDED"
+	TTLMessage           Reason = "TTL_MESSAGE"
+	TTLConsumer          Reason = "TTL_CONSUMER"
+	AlreadyVisited       Reason = "ALREADY_VISITED"
+	ReplayOff            Reason = "REPLAY_OFF"
+	ReplayDelay          Reason = "REPLAY_DELAY"
+	LocalConsumerPresent Reason = "LOCAL_CONSUMER_PRESENT"
+	SelectorNoMatch      Reason = "SELECTOR_NO_MATCH"
+	NoLocal              Reason = "NO_LOCAL"
+	NotTarget            Reason = "NOT_TARGET"
+	RateLimit            Reason = "RATE_LIMIT"
+	WindowFull           Reason = "WINDOW_FULL"
+	RemoteWindowFull     Reason = "REMOTE_WINDOW_FULL"
+	RemoteSilent         Reason = "REMOTE_SILENT"
+	RemoteDenied         Reason = "REMOTE_DENIED"
+	InDoubt              Reason = "IN_DOUBT"
+	Committing           Reason = "COMMITTING"
+	GroupOwned           Reason = "GROUP_OWNED"
+	ExclusiveOwned       Reason = "EXCLUSIVE_OWNED"
+	RedeliveryDelay      Reason = "REDELIVERY_DELAY"
+	NotStarted           Reason = "NOT_STARTED"
+	Scheduled            Reason = "SCHEDULED"
+	InTransaction        Reason = "IN_TRANSACTION"
+	Paused               Reason = "PAUSED"
+	MemoryFull           Reason = "MEMORY_FULL"
+	StoreFull            Reason = "STORE_FULL"
+	DuplicateMessage     Reason = "DUPLICATE"
+	Expired              Reason = "EXPIRED"
+	BridgeDown           Reason = "BRIDGE_DOWN"
+	FrameTooBig          Reason = "FRAME_TOO_BIG"
+	DuplexMirror         Reason = "DUPLEX_MIRROR"
+	SelfConnect          Reason = "SELF_CONNECT"
+	NoConsumer           Reason = "NO_CONSUMER"
+)

@@ -1,0 +1,129 @@
+// Package network holds the nouns that a broker and its bridges share: network subscriptions and
+// their filters, deliveries and how they end, doubts and how they are resolved. The broker
+// implements what package bridge asks for in these terms; neither imports the other.
+package network
+
+import (
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// Subscription is a network subscription: a consumer of the home broker whose deliveries cross
+// the bridge.
+type Subscription struct {
+	Info   *message.ConsumerInfo // NetworkSubscription is set
+	Peer   message.BrokerID      // where the deliveries go
+	Filter Filter                // asked for every copy, before the window is charged
+	Sink   Sink
+	// Doubtful says that the peer can be asked about copies after a crash: the broker keeps a
+	// durable mark above every sequence it delivers here.
+	Doubtful bool
+	// Ahead takes persistent copies before they are durable (forwardAhead).
+	Ahead bool
+}
+
+// Sink takes the deliveries of a network subscription.
+type Sink interface {
+	Deliver(d Delivery)
+}
+
+// Delivery is one copy on its way to a peer. It stays the subscription's until it is settled.
+type Delivery struct {
+	Consumer   message.ConsumerID
+	Ref        message.CopyRef
+	Message    *message.Message // shared: Clone before changing
+	Redelivery int32
+	Topic      bool
+}
+
+// Filter decides for one copy whether it may cross now. It is pure: it reads the copy, the view
+// and the bridge's own state, and changes nothing.
+type Filter interface {
+	// Gate is asked once per turn before copies are looked at; anything but a delivery keeps the
+	// whole subscription out of the ring until its wake.
+	Gate(now time.Duration) message.Verdict
+	// Verdict decides for one copy.
+	Verdict(c Candidate) message.Verdict
+	// Took tells that a copy was handed to the sink (for rate windows).
+	Took(now time.Duration)
+}
+
+// Candidate is one copy as a Filter sees it.
+type Candidate interface {
+	Message() *message.Message
+	Redelivery() int32
+	// Arrived is when the copy came to this broker, on the monotonic clock; negative for copies
+	// older than the process, clamped so that delays restart at most at their full length.
+	Arrived() time.Duration
+	Now() time.Duration
+	// Wall is the time of day, ms since the epoch.
+	Wall() int64
+	// LocalConsumer reports whether a consumer that is neither a network subscription nor a
+	// browser is on this destination; with matching only one whose selector takes the message.
+	LocalConsumer(matching bool) bool
+	// Replay is what the destination's policy says about replay and rates.
+	Replay() Replay
+}
+
+// Settlement is how a delivery ends.
+type Settlement uint8
+
+// The settlements.
+const (
+	Acked       Settlement = iota // the peer has it: remove
+	Returned                      // never left: back in its place, count untouched
+	Redelivered                   // may have arrived: back in its place, count raised
+	Doubted                       // may have arrived and the peer can be asked: held for it
+	Poisoned                      // cannot be forwarded: to the dead letter queue
+)
+
+// Resolution is how a doubt ends.
+type Resolution uint8
+
+// The resolutions.
+const (
+	WasTaken     Resolution = iota // the peer has it: remove
+	WasNotTaken                    // the peer has it not: back, count untouched
+	NeverLearned                   // nobody told in time: back, count raised
+)
+
+// Doubt is a copy in doubt with what the peer knows it by.
+type Doubt struct {
+	Ref message.CopyRef
+	Key DoubtKey
+}
+
+// DoubtKey is what names an arrival at the peer's side: its destination there and the receipt key
+// (facts in package message).
+type DoubtKey struct {
+	Destination message.Destination
+	Key         message.ReceiptKey
+}
+
+// Peer names who forwarded a message.
+type Peer struct {
+	ID      message.BrokerID
+	Name    string
+	Hopwire bool // it names local copies in its acks and can be asked
+}
+
+// Event is what a bridge tells its home broker.
+type Event struct {
+	Peer            message.BrokerInfo
+	Started         bool // false: stopped
+	CreatedByDuplex bool
+	RemoteIP        string
+	Failed          *message.Message // a ForwardFailure; Peer is set, Started not used
+	Cause           string
+}
+
+// Replay holds the options of conditionalNetworkBridgeFilterFactory for one destination; the zero
+// value is the default filter.
+type Replay struct {
+	WhenNoConsumers bool          // replayWhenNoConsumers
+	SelectorAware   bool          // selectorAware
+	Delay           time.Duration // replayDelay; 0 is none
+	RateLimit       int           // rateLimit: deliveries per RateDuration; 0 is no limit
+	RateDuration    time.Duration // rateDuration
+}

@@ -1,0 +1,133 @@
+// Package store says what a broker asks of its store, and nothing of how: ordered batches that
+// survive a crash as a prefix, pages of messages, and a few small facts. Package storetest holds
+// every implementation to it.
+//
+// A Store is driven by one Committer, which merges the batches of many turns into one sync and
+// answers on the broker's loop.
+package store
+
+import "hopwire/internal/message"
+
+// DestID names a destination inside a store. It is never reused.
+type DestID uint64
+
+// Seq is a message's place in its destination. It is never reused; 0 is none.
+type Seq uint64
+
+// Header is what is kept of a destination beside its messages; start-up reads headers only.
+// Count and Bytes are of the stored messages; every stored sequence is >= Head and < Reserved.
+type Header struct {
+	ID          DestID
+	Destination message.Destination
+	Reserved    Seq // sequences below it may have been given out; raised in blocks
+	Head        Seq
+	Count       int64
+	Bytes       int64
+	// ForwardedBelow holds, per peer broker, a sequence such that no message at or above it was
+	// ever handed to a link to that peer.
+	ForwardedBelow map[message.BrokerID]Seq
+}
+
+// Key is the identity under which a receipt remembers an arrival.
+type Key = message.ReceiptKey
+
+// Receipt remembers that an arrival from a peer was taken. N orders the receipts of one
+// (destination, peer) and is never reused.
+type Receipt struct {
+	N   uint64
+	Key Key
+}
+
+// Stored is one message as a page read gives it.
+type Stored struct {
+	Seq        Seq
+	Redelivery int32
+	Message    *message.Message
+}
+
+// OpKind is the kind of one Op.
+type OpKind uint8
+
+// The kinds of Op, with the fields each uses.
+const (
+	Nothing         OpKind = iota // cancelled
+	PutHeader                     // Header
+	DropDestination               // Dest: header, messages, receipts, all
+	PutMessage                    // Dest, Seq, Message: a key is written once
+	DeleteMessage                 // Dest, Seq, Expiration (of the message)
+	SetRedelivery                 // Dest, Seq, Count
+	PutReceipt                    // Dest, Peer, Receipt
+	DropReceipts                  // Dest, Peer: all with N < Receipt.N
+	PutMeta                       // Name, Value; a nil Value deletes
+)
+
+// Op is one change. Only the fields its kind names are set.
+type Op struct {
+	Kind       OpKind
+	Dest       DestID
+	Seq        Seq
+	Message    *message.Message // not changed by anybody after it was handed over
+	Header     *Header          // a copy made for the batch
+	Expiration int64            // ms since the epoch, 0 never
+	Count      int32
+	Peer       message.BrokerID
+	Receipt    Receipt
+	Name       string
+	Value      []byte
+}
+
+// Batch is what one turn changes. After a crash either all of its changes are there or none, and
+// none without all batches before it.
+type Batch struct {
+	Ops   []Op
+	Bytes int64 // of the messages put, for turn and commit limits
+}
+
+// PageRequest asks for stored messages of one destination in ascending sequence, From <= seq < To.
+// At most Count messages or about Bytes bytes are read, but at least one if there is one.
+type PageRequest struct {
+	Dest  DestID
+	From  Seq
+	To    Seq
+	Count int
+	Bytes int64
+}
+
+// ExpiredRef names a stored message whose time is over.
+type ExpiredRef struct {
+	Dest       DestID
+	Seq        Seq
+	Expiration int64
+}
+
+// Space tells how much a store holds and whether it can take more. Full means that only batches
+// that put nothing are wanted: the free space is below the reserve.
+type Space struct {
+	UsedBytes int64
+	FreeBytes int64
+	Full      bool
+}
+
+// Store is one broker's store. Apply and the reads may run at the same time on two goroutines;
+// Apply itself is called by one.
+type Store interface {
+	// Headers gives all destinations, in the order of their ids. Called once, at start.
+	Headers() ([]Header, error)
+	// Meta gives a small fact, nil when there is none.
+	Meta(name string) ([]byte, error)
+	// Apply makes the batches durable, in order, with one sync. When it fails with an error of
+	// kind message.Limit nothing of the batches is there and the call may be repeated; after any
+	// other error the process must not go on.
+	Apply(batches []*Batch) error
+	// Page reads messages; it sees every batch that was applied before the call.
+	Page(r PageRequest) ([]Stored, error)
+	// Receipts gives the receipts of one (destination, peer), ascending by N.
+	Receipts(dest DestID, peer message.BrokerID) ([]Receipt, error)
+	// Expired gives stored messages whose expiration is before the time (ms since the epoch),
+	// earliest first, at most limit.
+	Expired(before int64, limit int) ([]ExpiredRef, error)
+	// Space tells what room there is. It may be called from any goroutine at any time.
+	Space() Space
+	// Close ends the store; everything applied is there at the next open.
+	Close() error
+}
