@@ -1,0 +1,57 @@
+package openwire
+
+import "fmt"
+
+// ProtocolError says what a peer sent wrong. The connection cannot go on after it, as its object
+// cache may be out of step.
+type ProtocolError struct {
+	Type   byte   // type id of the frame, 0 when not known
+	Offset int    // byte of the frame, size prefix not counted
+	Reason string // one clause
+}
+
+func (e *ProtocolError) Error() string {
+	name := typeNames[e.Type]
+	if name == "" {
+		name = "frame"
+	}
+	return fmt.Sprintf("OpenWire %s, byte %d: %s", name, e.Offset, e.Reason)
+}
+
+// EncodeError says why a structure cannot be sent. The encoder and the connection stay usable.
+type EncodeError struct {
+	Type   byte   // type id of the structure
+	Reason string // one clause
+}
+
+func (e *EncodeError) Error() string {
+	return fmt.Sprintf("OpenWire %s cannot be sent: %s", typeNames[e.Type], e.Reason)
+}
+
+// FrameTooBigError is a frame above the limit, read or to be sent. Sizes are in bytes without the
+// size prefix.
+type FrameTooBigError struct {
+	Size, Limit int64
+	Sending     bool // refused before it was sent; the connection stays usable
+}
+
+func (e *FrameTooBigError) Error() string {
+	if e.Sending {
+		return fmt.Sprintf("OpenWire frame of %d bytes is over the agreed maxFrameSize of %d",
+			e.Size, e.Limit)
+	}
+	return fmt.Sprintf("peer sends an OpenWire frame of %d bytes, the limit is %d; "+
+		"raise wireFormat.maxFrameSize if it is right", e.Size, e.Limit)
+}
+
+// StrangerError is a peer that speaks another protocol on an OpenWire port.
+type StrangerError struct {
+	Protocol string // "HTTP", "TLS", "STOMP", "AMQP" or "MQTT"
+}
+
+func (e *StrangerError) Error() string {
+	if e.Protocol == "TLS" {
+		return "TLS on a plain port"
+	}
+	return e.Protocol + " on the OpenWire port"
+}
