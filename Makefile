@@ -2,7 +2,7 @@
 cache := $(or $(HOPWIRE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hopwire)
 core   = $(shell go list ./... | grep -v /test/)
 
-.PHONY: build test race lint vuln sim interop bench bench-backlog soak deps
+.PHONY: build test race lint fmt vuln sim interop bench bench-backlog soak deps
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
@@ -17,6 +17,9 @@ lint:
 	@test -z "$$(gofmt -l .)" || { echo "run gofmt -w on:"; gofmt -l .; exit 1; }
 	go vet ./...
 	$(cache)/bin/golangci-lint run ./...
+
+fmt:
+	$(cache)/bin/golangci-lint fmt ./...
 
 vuln:
 	$(cache)/bin/govulncheck -db file://$(cache)/vulndb ./...
