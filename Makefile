@@ -1,0 +1,43 @@
+# CONTRIBUTING.md says what each rung of the test ladder is for.
+cache := $(or $(HOPWIRE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hopwire)
+core   = $(shell go list ./... | grep -v /test/)
+
+.PHONY: build test race lint fmt vuln sim interop bench bench-backlog soak deps
+
+build:
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+
+test:
+	go test -timeout 15m ./...
+
+race:
+	go test -race -tags invariants -shuffle on -timeout 10m $(core)
+
+lint:
+	@test -z "$$(gofmt -l .)" || { echo "run gofmt -w on:"; gofmt -l .; exit 1; }
+	go vet ./...
+	$(cache)/bin/golangci-lint run ./...
+
+fmt:
+	$(cache)/bin/golangci-lint fmt ./...
+
+vuln:
+	$(cache)/bin/govulncheck -db file://$(cache)/vulndb ./...
+
+sim:
+	go test -count 1 -timeout 15m ./internal/sim/... ./test/network/...
+
+interop:
+	go test -count 1 -timeout 15m ./test/interop/...
+
+bench:
+	test/bench/run.sh core hop
+
+bench-backlog:
+	test/bench/run.sh backlog
+
+soak:
+	HOPWIRE_SOAK=1 go test -count 1 -timeout 3h ./...
+
+deps:
+	scripts/deps.sh

@@ -1,0 +1,88 @@
+// Package need states what a test needs from the machine: a JDK, a real ActiveMQ, root, hours. A
+// developer's run skips the test and says by name what is missing; with CI=true a missing thing is
+// a failure, so that no test can fall silent there. `make deps` installs all of it.
+package need
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// home is where Debian's package activemq puts its jars.
+const home = "/usr/share/activemq"
+
+// Java asks for a JDK: java and javac in the PATH.
+func Java(t testing.TB) {
+	t.Helper()
+	for _, program := range []string{"java", "javac"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing(t, "Java", program+" is not in the PATH")
+		}
+	}
+}
+
+// ActiveMQ asks for Java and the jars of a real ActiveMQ 5.17 and returns their folder:
+// $ACTIVEMQ_HOME if set, else Debian's.
+func ActiveMQ(t testing.TB) string {
+	t.Helper()
+	Java(t)
+	folder := os.Getenv("ACTIVEMQ_HOME")
+	if folder == "" {
+		folder = home
+	}
+	if _, err := os.Stat(filepath.Join(folder, "bin", "activemq.jar")); err != nil {
+		missing(t, "ActiveMQ", err.Error())
+	}
+	return folder
+}
+
+// JMS6 asks for Java and the jars of the Jakarta generation of the JMS client and returns their
+// folder.
+func JMS6(t testing.TB) string {
+	t.Helper()
+	Java(t)
+	folder := filepath.Join(Cache(), "jms6")
+	if _, err := os.Stat(filepath.Join(folder, ".stamp")); err != nil {
+		missing(t, "JMS6", err.Error())
+	}
+	return folder
+}
+
+// Root asks for the rights of the superuser, for network namespaces and small file systems.
+func Root(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		missing(t, "Root", "this process does not run as root")
+	}
+}
+
+// Soak asks for a long run: it skips, in CI too, unless HOPWIRE_SOAK is set, as `make soak` does.
+func Soak(t testing.TB) {
+	t.Helper()
+	if os.Getenv("HOPWIRE_SOAK") == "" {
+		t.Skip("need.Soak: a long test; run it by: make soak")
+	}
+}
+
+// Cache is the folder in which scripts/deps.sh keeps what it fetched: $HOPWIRE_CACHE, or the
+// folder hopwire in the user's cache.
+func Cache() string {
+	if folder := os.Getenv("HOPWIRE_CACHE"); folder != "" {
+		return folder
+	}
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		folder = os.TempDir()
+	}
+	return filepath.Join(folder, "hopwire")
+}
+
+func missing(t testing.TB, what, why string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("need.%s: %s; with CI=true this is a failure; run: make deps", what, why)
+	}
+	t.Skipf("need.%s: %s; to install it run: make deps", what, why)
+}
