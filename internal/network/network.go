@@ -21,11 +21,21 @@ type Subscription struct {
 	Doubtful bool
 	// Ahead takes persistent copies before they are durable (forwardAhead).
 	Ahead bool
+	// Ordered asks that the subscriptions of one peer that have it set are served in the order of
+	// arrival over all their destinations (strictOrder).
+	Ordered bool
 }
 
 // Sink takes the deliveries of a network subscription.
 type Sink interface {
 	Deliver(d Delivery)
+}
+
+// Closer is what a Sink has, too, when it wants to know that the broker closed its subscription
+// by itself: an operator did, or a policy. The broker calls Closed first, so that the sink can
+// settle what must not just go back; then the subscription is gone as after Unsubscribe.
+type Closer interface {
+	Closed(reason string)
 }
 
 // Delivery is one copy on its way to a peer. It stays the subscription's until it is settled.
@@ -106,6 +116,12 @@ type Peer struct {
 	ID      message.BrokerID
 	Name    string
 	Hopwire bool // it names local copies in its acks and can be asked
+}
+
+// Pruner is what a home broker has, too, when it can forget receipts early: all that peer's
+// arrivals at key's destination up to and including key are settled for good on the peer's side.
+type Pruner interface {
+	Prune(peer message.BrokerID, keys []DoubtKey)
 }
 
 // Event is what a bridge tells its home broker.

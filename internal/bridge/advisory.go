@@ -1,0 +1,133 @@
+package bridge
+
+import (
+	"strings"
+
+	"hopwire/internal/message"
+)
+
+// advisories is the consumer of advisories at the peer: what it got and has not acknowledged.
+type advisories struct {
+	id    message.ConsumerID // zero for a static bridge
+	last  *message.Message
+	count int32
+	fresh bool // something came since the last tick
+}
+
+// took counts an advisory; at a percentage of the window it acknowledges all.
+func (a *advisories) took(b *Bridge, m *message.Message) {
+	a.last, a.fresh = m, true
+	a.count++
+	limit := int64(b.opts.advisoryPrefetch()) * int64(b.opts.AdvisoryAckPercentage)
+	if int64(a.count)*100 > limit {
+		a.ack(b)
+	}
+}
+
+// idle acknowledges after a second without advisories, so that the peer does not take this
+// consumer for a slow one.
+func (a *advisories) idle(b *Bridge) {
+	if a.count > 0 && !a.fresh {
+		a.ack(b)
+	}
+	a.fresh = false
+}
+
+func (a *advisories) ack(b *Bridge) {
+	b.send(&message.MessageAck{Consumer: a.id, Destination: a.last.Destination,
+		Type: message.StandardAck, Last: a.last.ID, HasLast: true, Count: a.count})
+	a.count, a.last = 0, nil
+}
+
+// dispatched takes what a consumer of ours at the peer got.
+func (b *Bridge) dispatched(c *message.MessageDispatch) {
+	switch c.Consumer {
+	case b.probe.id:
+		b.probe.saw(b, c.Message)
+	case b.advisories.id:
+		b.advised(c.Message)
+	default:
+		b.useless(message.NotTarget)
+	}
+}
+
+// advised acts on an advisory and counts it.
+func (b *Bridge) advised(m *message.Message) {
+	b.count.advisory++
+	if strings.HasPrefix(m.Destination.Name, consumerAdvisory) {
+		b.demandSeen()
+	}
+	switch c := m.Data.(type) {
+	case *message.ConsumerInfo:
+		fresh, why := b.table.add(c)
+		if why != "" {
+			b.count.add(why)
+		}
+		b.demanded(fresh, c.ID)
+	case *message.RemoveInfo:
+		if id, ok := c.Object.(message.ConsumerID); ok {
+			b.removed(b.table.remove(id))
+		}
+	case *message.RemoveSubscriptionInfo:
+		b.removed(b.table.removeDurable(c.ClientID, c.SubscriptionName))
+	case *message.DestinationInfo:
+		b.temp(c)
+	default:
+		b.useless(message.NotTarget)
+	}
+	if b.phase != over {
+		b.advisories.took(b, m)
+	}
+}
+
+// temp takes the peer's temporary destinations along, under the tests that consumers pass.
+func (b *Bridge) temp(c *message.DestinationInfo) {
+	ttl := b.opts.ConsumerTTL
+	switch {
+	case !c.Destination.IsTemp() || !b.opts.BridgeTempDestinations:
+		b.count.add(message.NotIncluded)
+		return
+	case ttl > -1 && len(c.BrokerPath) > 0 && len(c.BrokerPath) >= int(ttl):
+		b.count.add(message.TTLConsumer)
+		return
+	case message.Visited(c.BrokerPath, b.self.ID):
+		b.count.add(message.AlreadyVisited)
+		return
+	}
+	info := *c
+	info.Connection = b.local
+	info.BrokerPath = message.AppendPath(c.BrokerPath, b.peer.ID)
+	if err := b.home.local.Temp(b.peer.ID, &info); err != nil {
+		b.event(Event{Kind: DemandRefused, Destination: c.Destination, Err: err})
+	}
+}
+
+// useless counts a command that this link has no use for.
+func (b *Bridge) useless(r message.Reason) {
+	b.count.add(r)
+	b.event(Event{Kind: Dropped, Reason: r})
+}
+
+func aboutAdvisories(text string) bool {
+	return strings.Contains(text, message.AdvisoryPrefix)
+}
+
+// demandSeen: the signal works after all.
+func (b *Bridge) demandSeen() {
+	if b.probe.timer != nil {
+		b.probe.stop()
+		b.closeProbe()
+	}
+	if b.unseen != "" {
+		b.unseen = ""
+		b.onPhase()
+	}
+}
+
+// degrade: demand cannot be seen; static destinations go on.
+func (b *Bridge) degrade(why string) {
+	if b.unseen == "" {
+		b.unseen = why
+		b.onPhase()
+	}
+}

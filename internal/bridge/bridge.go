@@ -1,0 +1,368 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+
+	"hopwire/internal/loop"
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+// Bounds of waits.
+const (
+	infoTimeout  = 30 * time.Second // for the peer's BrokerInfo
+	doubtTimeout = 30 * time.Second // for one answer about copies in doubt
+	drainTimeout = 30 * time.Second // for answers after the last remote consumer left
+	stopTimeout  = 5 * time.Second  // for answers at a clean stop
+	tick         = time.Second      // idle advisory acks, retries
+	pingEvery    = time.Second
+)
+
+// phase is where a link stands.
+type phase uint8
+
+const (
+	awaitingInfo phase = iota
+	resolving
+	running
+	over
+)
+
+// pending is a copy that was handed to the link and is not answered.
+type pending struct {
+	demand *demand
+	ref    message.CopyRef
+	msg    *message.Message // as it was at home
+}
+
+// Bridge is one link to a peer: the demand the peer has told, what is forwarded for it, and, on
+// duplex links, the reverse direction.
+type Bridge struct {
+	home     *Home
+	opts     *Options
+	link     Link
+	hello    Hello
+	self     message.BrokerInfo
+	peer     message.BrokerInfo
+	accepted bool // the peer made the connection (duplex)
+	duplex   bool
+	phase    phase
+	stopping bool
+	closing  *demand // the home broker closes this one itself
+	began    time.Duration
+	count    *counters
+	onEnd    func(err error)
+	onPhase  func()
+
+	table    *table
+	pending  map[int32]pending
+	parked   parking
+	dirty    []*demand // with settlements that wait for a flush
+	flushing bool
+	lastID   int32
+
+	local, inbound, remote message.ConnectionID
+	consumers              int64 // last number given to a consumer
+	advisories             advisories
+	probe                  probe
+	unseen                 string // why demand may be unseen; "" when the signal works
+	ping                   ping
+	doubts                 asking
+	wait                   loop.Timer // bounds the phase
+	ticker                 loop.Timer
+	stopped                []func()
+}
+
+func newBridge(h *Home, o *Options, l Link, hello Hello, count *counters) *Bridge {
+	b := &Bridge{home: h, opts: o, link: l, hello: hello, count: count, duplex: o.Duplex,
+		self: h.local.Info(), pending: map[int32]pending{}, parked: parking{},
+		began: h.env.Mono()}
+	b.table = newTable(o, b.self.ID, "", h.selectors)
+	b.onEnd, b.onPhase = func(error) {}, func() {}
+	return b
+}
+
+// await waits for the peer's BrokerInfo.
+func (b *Bridge) await() {
+	b.phase = awaitingInfo
+	b.bound(infoTimeout, "the peer sent no BrokerInfo")
+}
+
+// bound ends the link when the phase takes longer than d.
+func (b *Bridge) bound(d time.Duration, what string) {
+	b.unbound()
+	b.wait = b.home.env.After(d, func() {
+		b.wait = nil
+		b.fail(message.Unavailable, "%s within %v; is it busy or no broker?", what, d)
+	})
+}
+
+func (b *Bridge) unbound() {
+	if b.wait != nil {
+		b.wait.Stop()
+		b.wait = nil
+	}
+}
+
+func (b *Bridge) fail(kind message.ErrorKind, format string, args ...any) {
+	b.end(message.Errorf(kind, "bridge %s to %s: "+format,
+		append([]any{b.opts.Name, b.peerText()}, args...)...))
+}
+
+func (b *Bridge) peerText() string {
+	if b.peer.Name != "" {
+		return b.peer.Name + " (" + b.hello.Remote + ")"
+	}
+	return b.hello.Remote
+}
+
+// Receive takes a command of the peer.
+func (b *Bridge) Receive(c message.Command) {
+	if b.phase == over {
+		return
+	}
+	if info, ok := c.(*message.BrokerInfo); ok {
+		if b.phase == awaitingInfo {
+			b.introduced(info)
+		}
+		return
+	}
+	switch c := c.(type) {
+	case *message.KeepAliveInfo:
+		b.ping.back()
+	case *message.ShutdownInfo:
+		b.fail(message.Unavailable, "the peer shut down")
+	case *message.ConnectionError:
+		b.connectionError(c)
+	case *message.ConnectionControl:
+		// A peer that rebalances its clients; bridges stay where they are.
+	default:
+		if b.phase == awaitingInfo {
+			b.fail(message.Protocol, "%T came before BrokerInfo", c)
+			return
+		}
+		b.receive(c)
+	}
+}
+
+func (b *Bridge) receive(c message.Command) {
+	switch c := c.(type) {
+	case *message.Response:
+		b.answered(c)
+	case *message.MessageDispatch:
+		if c.Message != nil {
+			b.dispatched(c)
+		}
+	case *message.ControlCommand:
+		b.talk(c.Command)
+	case *message.Message:
+		b.arrived(c)
+	case *message.ConsumerInfo:
+		if b.duplex {
+			b.demanded(b.table.addDirect(c), c.ID)
+		}
+	case *message.RemoveInfo:
+		if id, ok := c.Object.(message.ConsumerID); ok && b.duplex {
+			b.removed(b.table.remove(id))
+		}
+	}
+}
+
+// connectionError is the peer's answer to a command that asked for none. A peer that does not let
+// us read its advisories leaves the static list.
+func (b *Bridge) connectionError(c *message.ConnectionError) {
+	text := "no reason given"
+	if c.Exception != nil {
+		text = c.Exception.Error()
+	}
+	if b.phase != awaitingInfo && aboutAdvisories(text) {
+		b.degrade("the peer does not let this bridge read its advisories: " + text)
+		return
+	}
+	b.fail(message.Denied, "the peer refused the connection: %s", text)
+}
+
+// introduced is the initiator's turn: it knows the peer now and sets up its side.
+func (b *Bridge) introduced(info *message.BrokerInfo) {
+	b.unbound()
+	if info.ID == "" {
+		b.fail(message.Protocol, "the peer's BrokerInfo has no id")
+		return
+	}
+	b.meet(*info)
+	if info.ID == b.self.ID {
+		b.count.add(message.SelfConnect)
+		b.end(selfConnect(b.opts.Name, b.hello.Remote))
+		return
+	}
+	remote := 2
+	if b.duplex {
+		remote = 3
+	}
+	b.name(remote)
+	b.send(&message.BrokerInfo{ID: b.self.ID, Name: b.self.Name, URL: b.self.URL,
+		NetworkConnection: true, Duplex: b.duplex, NetworkProperties: b.opts.properties(b.self)})
+	b.setUp()
+}
+
+func (b *Bridge) meet(info message.BrokerInfo) {
+	b.peer = info
+	b.table.peer = info.ID
+}
+
+// name gives the link's three connections their ids: the local one that demand belongs to, the
+// local one of arrivals on duplex links, and the one at the peer.
+func (b *Bridge) name(remote int) {
+	seed := b.home.seed(b.opts, b.peer.Name)
+	b.local = message.ConnectionID(seed + ":1")
+	b.inbound = message.ConnectionID(seed + ":2")
+	b.remote = message.ConnectionID(fmt.Sprintf("%s:%d", seed, remote))
+}
+
+// setUp opens connection, session, producer and advisory consumer at the peer, all at once and
+// without asking answers, then turns to copies in doubt.
+func (b *Bridge) setUp() {
+	user, password := b.opts.remoteLogin()
+	b.send(&message.ConnectionInfo{ID: b.remote, ClientID: b.clientID("outbound"),
+		UserName: user, Password: password, ClientMaster: true})
+	b.send(&message.SessionInfo{ID: message.SessionID{Connection: b.remote, Value: 1}})
+	b.send(&message.ProducerInfo{ID: b.producer()})
+	b.consumers = 1
+	if !b.opts.StaticBridge {
+		b.advisories.id = message.ConsumerID{Connection: b.remote, Session: 1, Value: 1}
+		b.send(&message.ConsumerInfo{ID: b.advisories.id, Destination: b.opts.advisoryTopic(),
+			PrefetchSize: b.opts.advisoryPrefetch(), DispatchAsync: true})
+	}
+	b.home.bridges = append(b.home.bridges, b)
+	b.home.local.Advise(network.Event{Peer: b.peer, Started: true, CreatedByDuplex: b.accepted,
+		RemoteIP: b.hello.Remote})
+	b.ticker = b.home.env.After(tick, b.onTick)
+	b.enter(resolving)
+	b.resolve()
+}
+
+func (b *Bridge) enter(p phase) {
+	b.phase = p
+	b.onPhase()
+}
+
+// run opens all demand: nothing is in doubt any more.
+func (b *Bridge) run() {
+	b.unbound()
+	b.enter(running)
+	b.table.addStatic()
+	b.openWaiting()
+	b.startProbe()
+}
+
+func (b *Bridge) producer() message.ProducerID {
+	return message.ProducerID{Connection: b.remote, Session: 1, Value: 1}
+}
+
+// clientID is NAME_LOCAL_outbound at the peer.
+func (b *Bridge) clientID(role string) string {
+	t := b.opts.ClientIDToken
+	return b.opts.Name + t + b.self.Name + t + role
+}
+
+// localClientID is NAME_REMOTE_inbound_LOCAL, which durable subscriptions are stored under.
+func (b *Bridge) localClientID() string {
+	t := b.opts.ClientIDToken
+	role := t + "inbound" + t
+	if b.accepted {
+		role += "duplex" + t
+	}
+	return b.opts.Name + t + b.peer.Name + role + b.self.Name
+}
+
+// send gives a command the link's next number and sends it.
+func (b *Bridge) send(c message.Command) int32 {
+	b.lastID++
+	c.Head().CommandID = b.lastID
+	b.link.Send(c)
+	return b.lastID
+}
+
+func (b *Bridge) onTick() {
+	b.ticker = b.home.env.After(tick, b.onTick)
+	b.advisories.idle(b)
+	b.ping.send(b)
+	now := b.home.env.Mono()
+	for _, d := range b.table.demands {
+		if d.state == waiting && d.failed != "" && now >= d.retry {
+			b.openWaiting()
+			return
+		}
+	}
+}
+
+func (b *Bridge) event(e Event) {
+	e.Connector, e.Peer, e.PeerName = b.opts.Name, b.peer.ID, b.peer.Name
+	b.home.observe(e)
+}
+
+// stop drains: no new copies, and the end when the last answer is there or time is over.
+func (b *Bridge) stop(done func()) {
+	if b.phase == over {
+		done()
+		return
+	}
+	b.stopping, b.stopped = true, append(b.stopped, done)
+	if len(b.pending) == 0 {
+		b.shutDown()
+		return
+	}
+	b.unbound()
+	b.wait = b.home.env.After(stopTimeout, b.shutDown)
+}
+
+func (b *Bridge) shutDown() {
+	if b.phase == over {
+		return
+	}
+	if b.phase != awaitingInfo {
+		b.send(&message.ShutdownInfo{})
+	}
+	b.end(nil)
+}
+
+// end is the only way a link ends. Copies that were handed over and not answered are in doubt
+// where the peer can be asked, and go back as redelivered where not. Copies of topics live in
+// the subscription alone: nobody else can get them meanwhile, so they need no doubt.
+func (b *Bridge) end(err error) {
+	if b.phase == over {
+		return
+	}
+	b.phase = over
+	b.unbound()
+	b.probe.stop()
+	if b.ticker != nil {
+		b.ticker.Stop()
+		b.home.leave(b)
+	}
+	doubted := b.abandon()
+	b.flush()
+	for _, d := range b.table.demands {
+		if (d.state == active || d.state == draining) && d != b.closing {
+			b.unsubscribe(d)
+		}
+	}
+	if doubted || b.doubts.unfinished() {
+		b.home.doubts.watch(b.peer.ID, b.opts)
+	}
+	if b.ticker != nil {
+		b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,
+			RemoteIP: b.hello.Remote})
+	}
+	reason := "stopped"
+	if err != nil {
+		reason = err.Error()
+	}
+	b.link.Close(reason)
+	b.home.reconsider()
+	b.onEnd(err)
+	for _, done := range b.stopped {
+		done()
+	}
+}

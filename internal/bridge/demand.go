@@ -1,0 +1,368 @@
+package bridge
+
+import (
+	"slices"
+	"time"
+
+	"hopwire/internal/loop"
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+// Selector is a parsed JMS selector as a demand table needs it.
+type Selector interface {
+	Matches(m *message.Message) bool
+	Identifiers() []string
+}
+
+// member is one remote consumer in a demand.
+type member struct {
+	id       message.ConsumerID
+	static   bool
+	network  bool // itself a bridge's subscription
+	anything bool // no selector, or one that cannot be judged here
+	selector Selector
+	text     string
+	clientID string // of a durable
+	durable  string // subscription name
+}
+
+// demandState is where a demand stands in its life.
+type demandState uint8
+
+const (
+	waiting  demandState = iota // not subscribed yet: doubts first, or the home refused
+	active                      // subscribed
+	draining                    // nobody wants it; answers are outstanding
+	gone
+)
+
+// demand is one network subscription at home and the remote consumers behind it.
+type demand struct {
+	bridge   *Bridge
+	id       message.ConsumerID
+	dest     message.Destination
+	info     *message.ConsumerInfo
+	alone    bool // never folded
+	durable  bool
+	state    demandState
+	since    time.Duration // when it was subscribed
+	members  []member
+	origins  []message.ConsumerID // remote consumers behind it, for duplicate suppression
+	priority int8
+	inFlight int
+	window   int // copies it may have in flight now; grows to the prefetch
+	ramping  bool
+	overlaps bool // a topic demand that shares names with another
+
+	settles    [network.Poisoned + 1][]message.CopyRef // ended, not yet told the home broker
+	dirty      bool
+	suppressed bool   // waits because another bridge serves its consumers
+	failed     string // waits because the home broker took no subscription
+	retry      time.Duration
+	retryWait  time.Duration
+	rate       rateWindow
+	taken      int64
+	drainTimer loop.Timer
+}
+
+// rateWindow counts what a demand took in the current window of its destination's policy.
+type rateWindow struct {
+	limit  int
+	length time.Duration
+	begun  bool
+	start  time.Duration
+	taken  int
+}
+
+// table is the demand of one peer: which remote consumers there are and which subscriptions they
+// come to. It decides; Bridge acts.
+type table struct {
+	opts      *Options
+	rules     rules
+	self      message.BrokerID
+	peer      message.BrokerID
+	selectors func(text string) (Selector, error)
+	demands   []*demand // in order of their making
+	where     map[message.ConsumerID][]*demand
+}
+
+func newTable(o *Options, self, peer message.BrokerID,
+	selectors func(string) (Selector, error)) *table {
+	return &table{opts: o, rules: newRules(o), self: self, peer: peer, selectors: selectors,
+		where: map[message.ConsumerID][]*demand{}}
+}
+
+// admit tells why a remote consumer makes no demand here; "" when it does, as far as its path
+// and kind go.
+func (t *table) admit(c *message.ConsumerInfo) message.Reason {
+	switch {
+	case c.Browser:
+		return message.NotTarget
+	case len(c.BrokerPath) > 0 && t.opts.ConsumerTTL > -1 &&
+		len(c.BrokerPath) >= int(t.opts.ConsumerTTL):
+		return message.TTLConsumer
+	case message.Visited(c.BrokerPath, t.self):
+		return message.AlreadyVisited
+	}
+	return ""
+}
+
+// add enters a remote consumer. It gives the demands that are new, and the reason when there is
+// none at all. A consumer that is known already changes nothing.
+func (t *table) add(c *message.ConsumerInfo) (fresh []*demand, why message.Reason) {
+	if why = t.admit(c); why != "" {
+		return nil, why
+	}
+	if len(t.where[c.ID]) > 0 {
+		return nil, ""
+	}
+	any := false
+	for _, part := range c.Destination.Split() {
+		dests, refusal := t.rules.permit(part)
+		if refusal != "" {
+			why = refusal
+			continue
+		}
+		for _, d := range dests {
+			any = true
+			if n := t.enter(c, d); n != nil {
+				fresh = append(fresh, n)
+			}
+		}
+	}
+	if any {
+		why = ""
+	}
+	return fresh, why
+}
+
+// addDirect enters a consumer that the peer opened on the link itself: lists and paths do not
+// apply (OpenWire duplex).
+func (t *table) addDirect(c *message.ConsumerInfo) (fresh []*demand) {
+	if len(t.where[c.ID]) > 0 {
+		return nil
+	}
+	for _, part := range c.Destination.Split() {
+		if n := t.enter(c, part); n != nil {
+			fresh = append(fresh, n)
+		}
+	}
+	return fresh
+}
+
+// addStatic enters the static list: one consumer more on each of its destinations.
+func (t *table) addStatic() (fresh []*demand) {
+	for i, d := range t.rules.static {
+		if coveredBy(t.rules.excluded, d) {
+			continue
+		}
+		m := member{id: message.ConsumerID{Session: -1, Value: int64(i)}, static: true,
+			anything: true}
+		n := &demand{dest: d, members: []member{m},
+			info: &message.ConsumerInfo{Destination: d}}
+		t.demands = append(t.demands, n)
+		t.where[m.id] = append(t.where[m.id], n)
+		t.markOverlaps(n)
+		fresh = append(fresh, n)
+	}
+	return fresh
+}
+
+// enter puts one consumer on one destination into a demand; it gives the demand if it is new.
+func (t *table) enter(c *message.ConsumerInfo, d message.Destination) *demand {
+	m := t.member(c, d)
+	alone := !t.folds(c, d)
+	if !alone {
+		for _, old := range t.demands {
+			if old.dest == d && !old.alone && old.durable == (m.durable != "") {
+				old.members = append(old.members, m)
+				old.origins = append(old.origins, c.ID)
+				t.where[c.ID] = append(t.where[c.ID], old)
+				return nil
+			}
+		}
+	}
+	n := &demand{dest: d, alone: alone, durable: m.durable != "", members: []member{m},
+		info: c, origins: append(slices.Clone(c.NetworkConsumerPath), c.ID)}
+	t.demands = append(t.demands, n)
+	t.where[c.ID] = append(t.where[c.ID], n)
+	t.markOverlaps(n)
+	return n
+}
+
+// folds reports whether a consumer shares one subscription with others of its destination.
+func (t *table) folds(c *message.ConsumerInfo, d message.Destination) bool {
+	if d.IsTopic() {
+		return true
+	}
+	if !t.opts.ConduitSubscriptions {
+		return false
+	}
+	return !c.NetworkSubscription || t.opts.ConduitNetworkQueueSubscriptions
+}
+
+// peerChanges are what a peer may change in a message, so that a selector that reads them cannot
+// be judged at home.
+var peerChanges = []string{"JMSRedelivered", "JMSXDeliveryCount", "JMSXUserID"}
+
+func (t *table) member(c *message.ConsumerInfo, d message.Destination) member {
+	m := member{id: c.ID, network: c.NetworkSubscription, text: c.Selector, anything: true}
+	if d.Kind == message.Topic && c.SubscriptionName != "" {
+		m.clientID, m.durable = c.ClientID, c.SubscriptionName
+	}
+	if c.Selector == "" || c.NetworkSubscription || t.selectors == nil {
+		return m
+	}
+	s, err := t.selectors(c.Selector)
+	if err != nil {
+		return m
+	}
+	for _, id := range s.Identifiers() {
+		if slices.Contains(peerChanges, id) {
+			return m
+		}
+	}
+	m.selector, m.anything = s, false
+	return m
+}
+
+// remove takes a remote consumer out. It gives the demands that nobody wants any more, in order.
+// A durable stays until its subscription is removed. Unknown ids are ignored.
+func (t *table) remove(id message.ConsumerID) (empty []*demand) {
+	return t.removeIf(t.where[id], func(m member) bool { return m.id == id && m.durable == "" })
+}
+
+// removeDurable takes a durable subscription of the peer out.
+func (t *table) removeDurable(clientID, name string) (empty []*demand) {
+	return t.removeIf(t.demands, func(m member) bool {
+		return m.durable == name && m.clientID == clientID && name != ""
+	})
+}
+
+func (t *table) removeIf(in []*demand, out func(member) bool) (empty []*demand) {
+	for _, d := range slices.Clone(in) {
+		before := len(d.members)
+		for _, m := range d.members {
+			if out(m) {
+				t.forget(m.id, d)
+			}
+		}
+		d.members = slices.DeleteFunc(d.members, out)
+		if len(d.members) == 0 && before > 0 {
+			empty = append(empty, d)
+		}
+	}
+	return empty
+}
+
+func (t *table) forget(id message.ConsumerID, d *demand) {
+	rest := slices.DeleteFunc(slices.Clone(t.where[id]), func(x *demand) bool { return x == d })
+	if len(rest) == 0 {
+		delete(t.where, id)
+		return
+	}
+	t.where[id] = rest
+}
+
+// drop takes a demand out of the table.
+func (t *table) drop(d *demand) {
+	for _, m := range d.members {
+		t.forget(m.id, d)
+	}
+	t.demands = slices.DeleteFunc(t.demands, func(x *demand) bool { return x == d })
+	for _, x := range t.demands {
+		x.overlaps = false
+	}
+	for i, x := range t.demands {
+		t.markAmong(x, t.demands[:i])
+	}
+}
+
+// markOverlaps finds topic demands that share names: each message crosses once, whoever wants it.
+func (t *table) markOverlaps(n *demand) {
+	t.markAmong(n, t.demands[:len(t.demands)-1])
+}
+
+func (t *table) markAmong(n *demand, others []*demand) {
+	if !n.dest.IsTopic() {
+		return
+	}
+	for _, x := range others {
+		if _, ok := overlap(x.dest, n.dest); ok {
+			x.overlaps, n.overlaps = true, true
+		}
+	}
+}
+
+// owner is the demand that carries a topic message that came at arrived and that asking has a
+// copy of: a durable one before others, then the older.
+func (t *table) owner(asking *demand, dest message.Destination, arrived time.Duration) *demand {
+	var best *demand
+	for _, d := range t.demands {
+		has := d == asking || d.state == active && d.since < arrived && covers(d.dest, dest)
+		if has && (best == nil || d.durable && !best.durable) {
+			best = d
+		}
+	}
+	return best
+}
+
+// wanted reports whether any member takes the message.
+func (d *demand) wanted(m *message.Message) bool {
+	for i := range d.members {
+		if d.members[i].anything || d.members[i].selector.Matches(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// narrow reports whether all members but one judge messages.
+func (d *demand) narrow(but message.ConsumerID) bool {
+	for i := range d.members {
+		if d.members[i].anything && d.members[i].id != but {
+			return false
+		}
+	}
+	return true
+}
+
+// onlyNetworks reports whether all members are bridges' subscriptions.
+func (d *demand) onlyNetworks() bool {
+	for i := range d.members {
+		if !d.members[i].network {
+			return false
+		}
+	}
+	return true
+}
+
+// subscription is the consumer that stands for the demand at the home broker.
+func (t *table) subscription(d *demand, id message.ConsumerID,
+	clientID, home string) *message.ConsumerInfo {
+	c := d.info
+	path := message.AppendPath(c.BrokerPath, t.peer)
+	info := &message.ConsumerInfo{
+		ID:                  id,
+		Destination:         d.dest,
+		ClientID:            clientID,
+		PrefetchSize:        t.opts.PrefetchSize,
+		Priority:            t.opts.priority(len(path)),
+		DispatchAsync:       t.opts.DispatchAsync || d.dest.IsAdvisory(),
+		NetworkSubscription: true,
+		BrokerPath:          path,
+		NetworkConsumerPath: slices.Clone(d.origins),
+		Filter: &message.NetworkFilter{Broker: t.peer, MessageTTL: t.opts.MessageTTL,
+			ConsumerTTL: t.opts.ConsumerTTL},
+	}
+	if d.alone && !d.members[0].anything {
+		info.Selector = d.members[0].text
+	}
+	if d.durable {
+		info.SubscriptionName = "NC-DS_" + home + "_" + d.dest.Name
+	}
+	return info
+}
+
+var _ network.Filter = (*demand)(nil)

@@ -1,0 +1,231 @@
+package bridge
+
+import (
+	"strings"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+// Limits of replay.
+const (
+	// replayStep is what the delay of a second return doubles from when the policy has none.
+	replayStep = 20 * time.Millisecond
+	// replayCap bounds the delay that grows with each return to the same broker.
+	replayCap = time.Minute
+	// returnWait is how long a copy stays before it goes back to an ActiveMQ broker, whose late
+	// acknowledgement of the first crossing would delete it there; returnCap is how long when
+	// the peer does not answer a keep-alive meanwhile.
+	returnWait = time.Second
+	returnCap  = 5 * time.Second
+)
+
+// frameMargin is what a message's ids, path and headers may add to its size on the wire, beyond
+// the allowance that Message.Size has already.
+const frameMargin = 1024
+
+// Gate implements network.Filter: the demand as a whole.
+func (d *demand) Gate(now time.Duration) message.Verdict {
+	switch {
+	case d.state != active:
+		return gateClosed(message.NoDemand)
+	case d.bridge.stopping:
+		return gateClosed(message.BridgeDown)
+	case d.window < int(d.bridge.opts.PrefetchSize) && d.inFlight >= d.window:
+		return gateClosed(message.RemoteWindowFull)
+	}
+	if at, full := d.rate.full(now); full {
+		return message.RefusedUntil(message.RateLimit, at)
+	}
+	return message.Verdict{}
+}
+
+func gateClosed(r message.Reason) message.Verdict {
+	return message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent, Reason: r}
+}
+
+// Took implements network.Filter.
+func (d *demand) Took(now time.Duration) {
+	d.taken++
+	d.rate.take(now)
+}
+
+// full reports whether the window's limit is reached, and when it ends.
+func (r *rateWindow) full(now time.Duration) (until time.Duration, full bool) {
+	until = r.start + r.length
+	return until, r.limit > 0 && r.begun && now < until && r.taken >= r.limit
+}
+
+func (r *rateWindow) take(now time.Duration) {
+	if r.limit <= 0 {
+		return
+	}
+	if !r.begun || now >= r.start+r.length {
+		r.begun, r.start, r.taken = true, now, 0
+	}
+	r.taken++
+}
+
+// learn takes the policy of the destination; a change begins no new window.
+func (r *rateWindow) learn(p network.Replay) {
+	r.limit, r.length = p.RateLimit, p.RateDuration
+	if r.length <= 0 {
+		r.length = time.Second
+	}
+}
+
+// Verdict implements network.Filter: one copy.
+func (d *demand) Verdict(c network.Candidate) message.Verdict {
+	m := c.Message()
+	topic := m.Destination.IsTopic()
+	if m.Destination.IsAdvisory() {
+		if r := d.refusesAdvisory(m); r != "" {
+			return never(r, true)
+		}
+	}
+	if d.dest.IsPattern() {
+		if r := d.bridge.table.rules.refuses(m.Destination); r != "" {
+			return never(r, topic)
+		}
+	}
+	if v := d.route(c, m, topic); v.Outcome != message.Deliver {
+		return v
+	}
+	if r := d.unwanted(c, m, topic); r != "" {
+		return never(r, topic)
+	}
+	if limit := d.bridge.hello.MaxFrame; limit > 0 && m.Size()+frameMargin > limit {
+		return never(message.FrameTooBig, topic)
+	}
+	if v := d.bridge.parked.verdict(m.Destination, c.Now()); v.Outcome != message.Deliver {
+		return v
+	}
+	d.rate.learn(c.Replay())
+	if at, full := d.rate.full(c.Now()); full {
+		return message.RefusedUntil(message.RateLimit, at)
+	}
+	return message.Verdict{}
+}
+
+// never is a refusal that nothing about the copy will change.
+func never(r message.Reason, topic bool) message.Verdict {
+	if topic {
+		return message.Verdict{Outcome: message.Discard, Reason: r}
+	}
+	return message.Refused(r)
+}
+
+// route is the loop and TTL test, with replay for queues.
+func (d *demand) route(c network.Candidate, m *message.Message, topic bool) message.Verdict {
+	b := d.bridge
+	visits := message.Visits(m.BrokerPath, b.table.peer)
+	if visits > 0 {
+		if topic {
+			return never(message.AlreadyVisited, true)
+		}
+		return d.replay(c, m, visits)
+	}
+	if ttl := b.opts.MessageTTL; ttl > -1 && len(m.BrokerPath) >= int(ttl) {
+		return never(message.TTLMessage, topic)
+	}
+	return message.Verdict{}
+}
+
+// replay decides whether a message may go back to a broker where it was. Replay ignores the TTL.
+func (d *demand) replay(c network.Candidate, m *message.Message, visits int) message.Verdict {
+	p := c.Replay()
+	if !p.WhenNoConsumers {
+		return never(message.ReplayOff, false)
+	}
+	if c.LocalConsumer(p.SelectorAware) {
+		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeConsumers,
+			Reason: message.LocalConsumerPresent}
+	}
+	now := c.Now()
+	if at := c.Arrived() + replayDelay(p.Delay, visits); now < at {
+		return message.RefusedUntil(message.ReplayDelay, at)
+	}
+	if d.bridge.hello.HopwireLevel == 0 {
+		return d.bridge.returning(c.Arrived(), now)
+	}
+	return message.Verdict{}
+}
+
+// replayDelay is the policy's delay, doubled with each return after the first.
+func replayDelay(delay time.Duration, visits int) time.Duration {
+	if visits <= 1 {
+		return delay
+	}
+	grown := max(delay, replayStep)
+	for range visits - 1 {
+		if grown *= 2; grown >= replayCap {
+			grown = replayCap
+			break
+		}
+	}
+	return max(delay, grown)
+}
+
+// returning makes a copy wait until an ActiveMQ peer has certainly handled our answer to its
+// first crossing: a second, and a keep-alive that was sent and came back after it.
+func (b *Bridge) returning(arrived, now time.Duration) message.Verdict {
+	ready := arrived + returnWait
+	switch {
+	case now < ready:
+		b.ping.wanted = true
+		return message.RefusedUntil(message.ReplayDelay, ready)
+	case now >= arrived+returnCap || b.ping.answered && b.ping.answeredSent >= ready:
+		return message.Verdict{}
+	}
+	b.ping.wanted = true
+	next := min(arrived+returnCap, now+pingEvery)
+	return message.RefusedUntil(message.ReplayDelay, next)
+}
+
+// unwanted reports why no remote consumer behind the demand takes the message.
+func (d *demand) unwanted(c network.Candidate, m *message.Message, topic bool) message.Reason {
+	if !topic || !d.overlaps {
+		if !d.wanted(m) {
+			return message.SelectorNoMatch
+		}
+		return ""
+	}
+	t := d.bridge.table
+	if t.owner(d, m.Destination, c.Arrived()) != d {
+		return message.DuplicateMessage
+	}
+	for _, x := range t.demands {
+		if covers(x.dest, m.Destination) && x.wanted(m) {
+			return ""
+		}
+	}
+	return message.SelectorNoMatch
+}
+
+// interpreted reports whether bridges act on the advisories of a topic themselves.
+func interpreted(d message.Destination) bool {
+	return strings.HasPrefix(d.Name, consumerAdvisory) ||
+		strings.HasPrefix(d.Name, message.AdvisoryPrefix+"VirtualDestination.Consumer.") ||
+		d.Name == tempQueueTopic || d.Name == tempTopicTopic
+}
+
+// refusesAdvisory tests the command inside an advisory: what bridges interpret goes to a peer's
+// bridge only, and consumers obey TTL and path.
+func (d *demand) refusesAdvisory(m *message.Message) message.Reason {
+	if interpreted(m.Destination) && d.onlyNetworks() {
+		return message.NotTarget
+	}
+	c, ok := m.Data.(*message.ConsumerInfo)
+	if !ok {
+		return ""
+	}
+	if ttl := d.bridge.opts.ConsumerTTL; ttl > -1 && len(c.BrokerPath) >= int(ttl) &&
+		len(c.BrokerPath) > 0 {
+		return message.TTLConsumer
+	}
+	if message.Visited(c.BrokerPath, d.bridge.table.peer) {
+		return message.AlreadyVisited
+	}
+	return ""
+}

@@ -1,0 +1,194 @@
+package bridge
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+// rampStart is how many copies a demand may have in flight when it opens; each answer allows one
+// more, up to the prefetch, so that a reconnected bridge does not flood its peer.
+const rampStart = 128
+
+// advisoryType is the JMSType of the broker's own advisories.
+const advisoryType = "Advisory"
+
+// Deliver implements network.Sink: the copy goes out at once.
+func (d *demand) Deliver(x network.Delivery) {
+	b := d.bridge
+	if b.phase != running || d.state != active {
+		b.home.local.Settle(x.Consumer, []message.CopyRef{x.Ref}, network.Returned)
+		return
+	}
+	m := b.outgoing(x)
+	ask := m.Type != advisoryType && (m.Persistent || b.opts.AlwaysSyncSend)
+	m.ResponseRequired = ask
+	id := b.send(m)
+	b.count.forwarded++
+	if !ask {
+		b.settle(d, x.Ref, network.Acked)
+		return
+	}
+	b.pending[id] = pending{demand: d, ref: x.Ref, msg: x.Message}
+	d.inFlight++
+	b.parked.sent(m.Destination)
+}
+
+// Closed implements network.Closer: somebody at home closed the subscription.
+func (d *demand) Closed(reason string) {
+	b := d.bridge
+	if b.phase == over {
+		return
+	}
+	b.closing = d
+	b.fail(message.Unavailable, "the home broker closed the subscription to %v: %s", d.dest,
+		reason)
+}
+
+// outgoing is the message as it crosses: one broker more in its path, sent by the bridge's own
+// producer, in no transaction.
+func (b *Bridge) outgoing(x network.Delivery) *message.Message {
+	m := x.Message.Clone()
+	m.BrokerPath = message.AppendPath(m.BrokerPath, b.self.ID)
+	m.Producer = b.producer()
+	if !x.Ref.Destination.IsZero() {
+		m.Destination = x.Ref.Destination
+	}
+	if m.OriginalTransaction.IsZero() {
+		m.OriginalTransaction = m.Transaction
+	}
+	m.Transaction = message.TransactionID{}
+	m.RedeliveryCounter = x.Redelivery
+	m.BrokerOutTime = b.home.env.Wall()
+	return m
+}
+
+// answered takes the peer's answer to a forward.
+func (b *Bridge) answered(r *message.Response) {
+	p, ok := b.pending[r.Correlation]
+	if !ok {
+		b.count.late++
+		return
+	}
+	delete(b.pending, r.Correlation)
+	b.count.answered++
+	d := p.demand
+	d.inFlight--
+	if r.Exception != nil {
+		b.refused(p, r.Exception)
+	} else {
+		b.settle(d, p.ref, network.Acked)
+		if d.window < int(b.opts.PrefetchSize) {
+			d.window++
+		}
+		if dest := p.destination(); b.parked.taken(dest) {
+			b.wakeAll(dest)
+		}
+	}
+	if d.state == draining && d.inFlight == 0 {
+		b.drained(d)
+	}
+	if b.stopping && len(b.pending) == 0 {
+		b.shutDown()
+	}
+}
+
+func (p pending) destination() message.Destination {
+	if p.ref.Destination.IsZero() {
+		return p.msg.Destination
+	}
+	return p.ref.Destination
+}
+
+// refused takes an exception in answer to a forward. The message did not get there: it goes back
+// and its destination waits; only replies to requesters that are gone can never cross.
+func (b *Bridge) refused(p pending, x *message.Throwable) {
+	dest := p.destination()
+	if dest.IsTemp() && missing(x) {
+		b.settle(p.demand, p.ref, network.Poisoned)
+		b.parked.unprobe(dest)
+		b.count.add(message.NoConsumer)
+		b.event(Event{Kind: ForwardPoisoned, Destination: dest, Text: x.Error(),
+			Reason: message.NoConsumer})
+		b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,
+			RemoteIP: b.hello.Remote, Failed: p.msg, Cause: x.Error()})
+		return
+	}
+	reason := message.RemoteDenied
+	if strings.Contains(x.Class, "ResourceAllocation") {
+		reason = message.RemoteWindowFull
+	}
+	b.settle(p.demand, p.ref, network.Returned)
+	b.count.add(reason)
+	if b.parked.refuse(dest, reason, x.Error(), b.home.env.Mono()) {
+		b.event(Event{Kind: ForwardRefused, Destination: dest, Reason: reason, Text: x.Error()})
+	}
+}
+
+func missing(x *message.Throwable) bool {
+	return strings.Contains(x.Class, "InvalidDestination") ||
+		strings.Contains(x.Class, "DestinationDoesNotExist") ||
+		strings.Contains(x.Message, "deleted Destination")
+}
+
+// settle notes how a copy ends; the home broker is told of all of a turn's at once.
+func (b *Bridge) settle(d *demand, ref message.CopyRef, how network.Settlement) {
+	d.settles[how] = append(d.settles[how], ref)
+	if !d.dirty {
+		d.dirty = true
+		b.dirty = append(b.dirty, d)
+	}
+	if !b.flushing {
+		b.flushing = true
+		b.home.env.Soon(b.flush)
+	}
+}
+
+// flush tells the home broker of settlements, and opens gates that the answers opened.
+func (b *Bridge) flush() {
+	b.flushing = false
+	dirty := b.dirty
+	b.dirty = nil
+	for _, d := range dirty {
+		d.dirty = false
+		acks := len(d.settles[network.Acked])
+		for how, refs := range d.settles {
+			if len(refs) > 0 {
+				d.settles[how] = nil
+				b.home.local.Settle(d.id, refs, network.Settlement(how))
+			}
+		}
+		if d.ramping && acks > 0 && d.state == active && b.phase == running {
+			d.ramping = d.window < int(b.opts.PrefetchSize)
+			b.home.local.Wake(d.id)
+		}
+	}
+}
+
+// abandon ends what was not answered when the link ends, in the order it was sent. It reports
+// whether copies are in doubt now.
+func (b *Bridge) abandon() (doubted bool) {
+	for _, id := range slices.Sorted(maps.Keys(b.pending)) {
+		p := b.pending[id]
+		how := network.Redelivered
+		if b.hello.HopwireLevel > 0 && p.destination().IsQueue() {
+			how, doubted = network.Doubted, true
+		}
+		p.demand.inFlight--
+		b.settle(p.demand, p.ref, how)
+	}
+	clear(b.pending)
+	return doubted
+}
+
+// wakeAll makes the home broker look again at what waits for a destination.
+func (b *Bridge) wakeAll(dest message.Destination) {
+	for _, d := range b.table.demands {
+		if d.state == active && covers(d.dest, dest) {
+			b.home.local.Wake(d.id)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package bridge
+
+import (
+	"fmt"
+	"strings"
+
+	"hopwire/internal/loop"
+	"hopwire/internal/message"
+)
+
+// Config is what the bridges of one broker need of the house around them.
+type Config struct {
+	Local  Local
+	Env    loop.Env
+	Dialer Dialer
+	// Observe may be nil.
+	Observe Observer
+	// Selectors parses a selector; nil takes each selector for "anything".
+	Selectors func(text string) (Selector, error)
+}
+
+// Home is what all bridges of one broker share. Its methods, and those of what it makes, are
+// called on the loop.
+type Home struct {
+	local     Local
+	env       loop.Env
+	dialer    Dialer
+	observe   Observer
+	selectors func(text string) (Selector, error)
+	bridges   []*Bridge // live links, in order of their making
+	accepted  []*Acceptor
+	seeds     int
+	doubts    doubtClock
+	again     bool // suppressed demand is to be looked at again
+}
+
+// NewHome makes the bridges' side of a broker.
+func NewHome(c Config) *Home {
+	h := &Home{local: c.Local, env: c.Env, dialer: c.Dialer, observe: c.Observe,
+		selectors: c.Selectors}
+	if h.observe == nil {
+		h.observe = func(Event) {}
+	}
+	h.doubts.home = h
+	return h
+}
+
+// seed begins the connection ids of one link: unique over restarts, readable in a peer's lists.
+func (h *Home) seed(o *Options, remote string) string {
+	h.seeds++
+	name := "ID:" + h.local.Info().Name
+	if o.UseBrokerNamesAsIDSeed {
+		name = h.local.Info().Name + "->" + remote
+		name = strings.ReplaceAll(name, ":", "_")
+	}
+	return fmt.Sprintf("%s-%d-%d-%d", name, 10000+h.env.Rand()%50000, h.env.Wall(), h.seeds)
+}
+
+func (h *Home) leave(b *Bridge) {
+	for i, x := range h.bridges {
+		if x == b {
+			h.bridges = append(h.bridges[:i:i], h.bridges[i+1:]...)
+			return
+		}
+	}
+}
+
+// suppressor gives the demand of any bridge that serves a consumer behind d with at least d's
+// priority, and those that do so with less.
+func (h *Home) suppressor(d *demand) (better *demand, worse []*demand) {
+	if !d.bridge.opts.suppresses(d.dest) || len(d.origins) == 0 {
+		return nil, nil
+	}
+	for _, b := range h.bridges {
+		for _, x := range b.table.demands {
+			if x == d || x.state != active || x.dest != d.dest || !meet(x.origins, d.origins) {
+				continue
+			}
+			if x.priority >= d.bridge.opts.priority(len(d.info.BrokerPath)+1) {
+				return x, nil
+			}
+			worse = append(worse, x)
+		}
+	}
+	return nil, worse
+}
+
+func meet(a, b []message.ConsumerID) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x == y {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reconsider looks at suppressed demand again, after what suppressed it may have gone.
+func (h *Home) reconsider() {
+	if h.again {
+		return
+	}
+	h.again = true
+	h.env.Soon(func() {
+		h.again = false
+		for _, b := range append([]*Bridge(nil), h.bridges...) {
+			b.openWaiting()
+		}
+	})
+}

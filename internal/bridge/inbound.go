@@ -1,0 +1,71 @@
+package bridge
+
+import (
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+// arrived takes a message that the peer sent: on a duplex link one that it forwards, or an
+// advisory, which travels as a message there.
+func (b *Bridge) arrived(m *message.Message) {
+	if m.Destination.IsAdvisory() && m.Data != nil {
+		if m.Destination.Name == connectionTopic {
+			b.probe.saw(b, m)
+			return
+		}
+		if interpreted(m.Destination) {
+			b.advised(m)
+			return
+		}
+	}
+	if !b.duplex {
+		b.useless(message.NotTarget)
+		return
+	}
+	ask, id := m.ResponseRequired, m.CommandID
+	if r := b.table.rules.refuses(m.Destination); r != "" {
+		b.unwelcome(m, r, ask)
+		return
+	}
+	m.Producer = message.ProducerID{Connection: b.inbound, Session: 1, Value: 1}
+	m.ResponseRequired = false
+	b.count.received++
+	from := network.Peer{ID: b.peer.ID, Name: b.peer.Name, Hopwire: b.hello.HopwireLevel > 0}
+	b.home.local.Receive(m, from, func(err error) {
+		if ask && b.phase != over {
+			b.send(answer(id, err))
+		}
+	})
+}
+
+// unwelcome refuses a message that the lists exclude. An ActiveMQ peer would restart its bridge
+// on an exception, again and again; it gets no answer and keeps the copy, as from its like.
+func (b *Bridge) unwelcome(m *message.Message, r message.Reason, ask bool) {
+	b.count.add(r)
+	if ask && b.hello.HopwireLevel > 0 {
+		b.send(answer(m.CommandID, message.Errorf(message.Denied,
+			"%v is not carried by bridge %s (%s)", m.Destination, b.opts.Name, r)))
+	}
+}
+
+func answer(id int32, err error) *message.Response {
+	r := &message.Response{Correlation: id}
+	if err != nil {
+		r.Exception = &message.Throwable{Class: exceptionClass(message.KindOf(err)),
+			Message: err.Error()}
+	}
+	return r
+}
+
+// exceptionClass is the Java class that says what an error kind says.
+func exceptionClass(k message.ErrorKind) string {
+	switch k {
+	case message.Denied:
+		return "javax.jms.JMSSecurityException"
+	case message.Limit, message.Unavailable:
+		return "javax.jms.ResourceAllocationException"
+	case message.InvalidDestination, message.NotFound:
+		return "javax.jms.InvalidDestinationException"
+	}
+	return "javax.jms.JMSException"
+}

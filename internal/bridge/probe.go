@@ -1,0 +1,84 @@
+package bridge
+
+import (
+	"time"
+
+	"hopwire/internal/loop"
+	"hopwire/internal/message"
+)
+
+// probeTimeout is how long the peer has to show that it publishes advisories.
+const probeTimeout = 3 * time.Second
+
+// probe is a short-lived consumer of connection advisories: its replay must name our own
+// connection, or the peer publishes no advisories that this bridge may read.
+type probe struct {
+	id    message.ConsumerID // zero: none was opened
+	timer loop.Timer
+}
+
+// startProbe opens the probe. An ActiveMQ peer's half of a duplex link would never close it
+// again, so there the first consumer advisory has to do.
+func (b *Bridge) startProbe() {
+	if b.opts.StaticBridge || b.unseen != "" || b.duplex && b.hello.HopwireLevel == 0 {
+		return
+	}
+	b.probe.id = message.ConsumerID{Connection: b.remote, Session: 1, Value: 2}
+	b.send(&message.ConsumerInfo{ID: b.probe.id,
+		Destination:  message.Destination{Kind: message.Topic, Name: connectionTopic},
+		PrefetchSize: b.opts.advisoryPrefetch(), DispatchAsync: true})
+	b.probe.timer = b.home.env.After(probeTimeout, func() {
+		b.probe.timer = nil
+		b.closeProbe()
+		b.degrade("the peer shows no advisories: advisorySupport may be off there, " +
+			"or this bridge may not read them")
+	})
+}
+
+// saw takes a replayed connection; ours proves the signal.
+func (p *probe) saw(b *Bridge, m *message.Message) {
+	c, ok := m.Data.(*message.ConnectionInfo)
+	if ok && c.ID == b.remote && p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+		b.closeProbe()
+	}
+}
+
+func (b *Bridge) closeProbe() {
+	b.send(&message.RemoveInfo{Object: b.probe.id, LastDelivered: message.LastDeliveredUnset})
+}
+
+// stop ends the wait of a link that ends.
+func (p *probe) stop() {
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+}
+
+// ping is the keep-alive round trip behind the return of copies to an ActiveMQ peer.
+type ping struct {
+	wanted       bool // a copy waits for one
+	out          bool
+	sent         time.Duration
+	answered     bool
+	answeredSent time.Duration // when the last answered one was sent
+}
+
+// send asks for a round trip when one is wanted and none is on its way.
+func (p *ping) send(b *Bridge) {
+	if !p.wanted || p.out || b.phase != running {
+		return
+	}
+	p.wanted, p.out, p.sent = false, true, b.home.env.Mono()
+	c := &message.KeepAliveInfo{}
+	c.ResponseRequired = true
+	b.link.Send(c)
+}
+
+func (p *ping) back() {
+	if p.out {
+		p.out, p.answered, p.answeredSent = false, true, p.sent
+	}
+}

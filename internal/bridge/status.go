@@ -1,0 +1,182 @@
+package bridge
+
+import (
+	"sort"
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// State is where a connector stands.
+type State uint8
+
+// The states of a connector. Any failure leads to Backoff; only Stop leads to Stopped.
+const (
+	New        State = iota
+	Connecting       // dialling, and both WireFormatInfos
+	RemoteInfo       // waiting for the peer's BrokerInfo
+	Resolving        // asking the peer about copies in doubt
+	Running
+	Degraded // running without a usable demand signal
+	Backoff
+	Stopping // answers are outstanding
+	Stopped
+)
+
+var stateNames = [...]string{"NEW", "CONNECTING", "REMOTE_INFO", "RESOLVING", "RUNNING",
+	"DEGRADED", "BACKOFF", "STOPPING", "STOPPED"}
+
+func (s State) String() string { return stateNames[s] }
+
+// EventKind is the kind of an Event.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	StateChanged    EventKind = iota // State; Err when it was a failure
+	DemandOpened                     // Destination
+	DemandClosed                     // Destination
+	DemandRefused                    // Destination, Err: the home broker took no subscription
+	ForwardRefused                   // Destination, Reason, Text: the peer took no message; parked
+	ForwardPoisoned                  // Destination, Text: a message that can never cross
+	DoubtsResolved                   // Count known, Text
+	DoubtsReleased                   // Count copies nobody told about in time
+	Dropped                          // Reason: a command of the peer was of no use
+)
+
+// Event is something that a log, a metric or an operator wants to know.
+type Event struct {
+	Kind        EventKind
+	Connector   string
+	Peer        message.BrokerID
+	PeerName    string
+	State       State
+	Destination message.Destination
+	Reason      message.Reason
+	Text        string
+	Err         error
+	Count       int
+}
+
+// Observer is told of events, on the loop.
+type Observer func(Event)
+
+// Count is a counter of things that happened for a reason.
+type Count struct {
+	Reason message.Reason
+	N      int64
+}
+
+// counters add up over all links of a connector.
+type counters struct {
+	forwarded int64 // messages handed to links
+	answered  int64
+	received  int64 // messages that came over the reverse direction of a duplex link
+	advisory  int64
+	late      int64 // answers to copies that were given up
+	byReason  map[message.Reason]int64
+}
+
+func newCounters() *counters { return &counters{byReason: map[message.Reason]int64{}} }
+
+func (c *counters) add(r message.Reason) { c.byReason[r]++ }
+
+func (c *counters) rows() []Count {
+	out := make([]Count, 0, len(c.byReason))
+	for r, n := range c.byReason {
+		out = append(out, Count{r, n})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Reason < out[j].Reason })
+	return out
+}
+
+// DemandRow is one network subscription in a Status.
+type DemandRow struct {
+	ID          message.ConsumerID
+	Destination message.Destination
+	State       string // waiting, active, draining, suppressed
+	Members     int
+	Static      bool
+	Durable     bool
+	InFlight    int
+	Taken       int64
+	Failed      string // why the home broker refused it
+}
+
+// Status is a connector, or the accepting half of a duplex one, at one moment.
+type Status struct {
+	Name      string
+	URI       string
+	State     State
+	Error     string // why the last link ended, or was not made
+	Since     time.Duration
+	Attempt   int           // failures since the last success
+	NextTry   time.Duration // monotonic; in Backoff only
+	Peer      message.BrokerInfo
+	Hopwire   bool
+	Duplex    bool
+	Accepted  bool // the peer made the connection
+	Unseen    string
+	InFlight  int
+	InDoubt   int // copies asked about and not answered yet
+	Forwarded int64
+	Answered  int64
+	Received  int64
+	Late      int64
+	Counts    []Count
+	Demands   []DemandRow
+	Parked    []Parked
+}
+
+var demandStates = [...]string{"waiting", "active", "draining", "gone"}
+
+func (d *demand) row() DemandRow {
+	state := demandStates[d.state]
+	if d.suppressed {
+		state = "suppressed"
+	}
+	r := DemandRow{ID: d.id, Destination: d.dest, State: state, Members: len(d.members),
+		Durable: d.durable, InFlight: d.inFlight, Taken: d.taken, Failed: d.failed}
+	for _, m := range d.members {
+		r.Static = r.Static || m.static
+	}
+	return r
+}
+
+// fill adds what a link knows to a status.
+func (b *Bridge) fill(s *Status) {
+	s.Peer, s.Hopwire, s.Duplex = b.peer, b.hello.HopwireLevel > 0, b.duplex
+	s.Accepted, s.InFlight, s.InDoubt = b.accepted, len(b.pending), b.doubts.open()
+	s.Unseen = b.unseen
+	s.Parked = b.parked.rows()
+	for _, d := range b.table.demands {
+		s.Demands = append(s.Demands, d.row())
+	}
+}
+
+func (c *counters) fill(s *Status) {
+	s.Forwarded, s.Answered, s.Received, s.Late = c.forwarded, c.answered, c.received, c.late
+	s.Counts = c.rows()
+}
+
+// explain gives the reason why messages of d have no way over this link; "" when they have one.
+func (b *Bridge) explain(d message.Destination) message.Reason {
+	for _, x := range b.table.demands {
+		if x.state == active && covers(x.dest, d) {
+			if k := b.parked[d]; k != nil {
+				return k.reason
+			}
+			return ""
+		}
+	}
+	if r := b.table.rules.refuses(d); r != "" {
+		return r
+	}
+	if b.phase != running {
+		return message.BridgeDown
+	}
+	if b.unseen != "" {
+		return message.DemandUnseen
+	}
+	return message.NoDemand
+}

@@ -1,0 +1,193 @@
+package bridge
+
+import (
+	"slices"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+// demanded opens what a remote consumer's arrival brought, and keeps what was about to go.
+func (b *Bridge) demanded(fresh []*demand, id message.ConsumerID) {
+	for _, d := range b.table.where[id] {
+		if d.state == draining {
+			b.revive(d)
+		} else if d.state == active && (d.narrow(id) || d.overlaps) {
+			b.home.local.Wake(d.id) // its members take more now
+		}
+	}
+	if len(fresh) > 0 {
+		b.openWaiting()
+	}
+}
+
+// removed lets go of demand that nobody is behind any more.
+func (b *Bridge) removed(empty []*demand) {
+	if len(empty) > 0 {
+		b.release()
+	}
+}
+
+// release drains each demand without members. A topic demand that shares names with one that
+// has members is kept: copies that only it has may be wanted there.
+func (b *Bridge) release() {
+	for _, d := range slices.Clone(b.table.demands) {
+		if len(d.members) > 0 || d.state == gone || d.state == draining || b.shares(d) {
+			continue
+		}
+		b.drain(d)
+	}
+}
+
+func (b *Bridge) shares(d *demand) bool {
+	if !d.overlaps || d.state != active || d.durable {
+		return false
+	}
+	for _, x := range b.table.demands {
+		if x == d || len(x.members) == 0 {
+			continue
+		}
+		if _, ok := overlap(x.dest, d.dest); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// openWaiting subscribes to all demand that waits, in the order it came.
+func (b *Bridge) openWaiting() {
+	if b.phase != running || b.stopping {
+		return
+	}
+	now := b.home.env.Mono()
+	for _, d := range slices.Clone(b.table.demands) {
+		if d.state == waiting && (d.failed == "" || now >= d.retry) && b.phase == running {
+			b.subscribe(d, now)
+		}
+	}
+}
+
+func (b *Bridge) subscribe(d *demand, now time.Duration) {
+	d.bridge = b
+	better, worse := b.home.suppressor(d)
+	if better != nil {
+		if !d.suppressed {
+			b.count.add(message.DuplicateMessage)
+		}
+		d.suppressed = true
+		return
+	}
+	d.suppressed = false
+	for _, x := range worse {
+		x.suppressed = true
+		x.bridge.drain(x)
+	}
+	b.consumers++
+	d.id = message.ConsumerID{Connection: b.local, Session: 1, Value: b.consumers}
+	info := b.table.subscription(d, d.id, b.localClientID(), b.self.Name)
+	d.priority = info.Priority
+	d.window = min(rampStart, int(b.opts.PrefetchSize))
+	d.ramping = d.window < int(b.opts.PrefetchSize)
+	d.state, d.since = active, now
+	err := b.home.local.Subscribe(&network.Subscription{
+		Info: info, Peer: b.peer.ID, Filter: d, Sink: d,
+		Doubtful: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead,
+		Ordered: b.opts.StrictOrder})
+	if err != nil {
+		d.state, d.failed = waiting, err.Error()
+		d.retryWait = min(max(2*d.retryWait, parkFirst), parkMax)
+		d.retry = now + d.retryWait
+		b.event(Event{Kind: DemandRefused, Destination: d.dest, Err: err})
+		return
+	}
+	d.failed, d.retryWait = "", 0
+	b.event(Event{Kind: DemandOpened, Destination: d.dest})
+}
+
+// drain ends a subscription after the answers that are outstanding.
+func (b *Bridge) drain(d *demand) {
+	if d.state == waiting {
+		if !d.suppressed || len(d.members) == 0 {
+			b.forget(d)
+		}
+		return
+	}
+	if d.state != active {
+		return
+	}
+	d.state = draining
+	if d.inFlight == 0 {
+		b.drained(d)
+		return
+	}
+	if b.hello.HopwireLevel > 0 {
+		return // it answers each copy, or the link ends and it can be asked
+	}
+	d.drainTimer = b.home.env.After(drainTimeout, func() {
+		d.drainTimer = nil
+		b.giveUp(d)
+	})
+}
+
+// giveUp takes back the copies a draining demand waits for.
+func (b *Bridge) giveUp(d *demand) {
+	var ids []int32
+	for id, p := range b.pending {
+		if p.demand == d {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		p := b.pending[id]
+		delete(b.pending, id)
+		b.parked.unprobe(p.destination())
+		b.settle(d, p.ref, network.Redelivered)
+		b.count.add(message.RemoteSilent)
+	}
+	d.inFlight = 0
+	b.drained(d)
+}
+
+func (b *Bridge) drained(d *demand) {
+	b.flush()
+	b.unsubscribe(d)
+	if d.suppressed && len(d.members) > 0 {
+		d.state = waiting
+		return
+	}
+	b.forget(d)
+}
+
+// revive keeps a draining demand: a new consumer is there.
+func (b *Bridge) revive(d *demand) {
+	if d.suppressed {
+		return
+	}
+	d.stopDrain()
+	d.state = active
+	b.home.local.Wake(d.id)
+}
+
+func (d *demand) stopDrain() {
+	if d.drainTimer != nil {
+		d.drainTimer.Stop()
+		d.drainTimer = nil
+	}
+}
+
+func (b *Bridge) unsubscribe(d *demand) {
+	d.stopDrain()
+	d.state = gone
+	b.home.local.Unsubscribe(d.id)
+	b.home.reconsider()
+}
+
+// forget takes a demand out of the table; demand that was kept for its sake may go, too.
+func (b *Bridge) forget(d *demand) {
+	d.state = gone
+	b.table.drop(d)
+	b.event(Event{Kind: DemandClosed, Destination: d.dest})
+	b.release()
+}

@@ -1,0 +1,194 @@
+package network
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"hopwire/internal/message"
+)
+
+// TalkKind is the kind of a Talk.
+type TalkKind uint8
+
+// The kinds of talk.
+const (
+	// Ask asks which of Keys the peer has taken durably. It is answered by Known with the same ID.
+	Ask TalkKind = iota + 1
+	// Known answers: one flag per key, in the order asked.
+	Known
+	// Settled tells the peer that it need not remember what it took from the sender on the
+	// destination of each key, up to and including that key, in the order of arrival.
+	Settled
+)
+
+var talkNames = [...]string{Ask: "ask", Known: "known", Settled: "settled"}
+
+// Talk is what Hopwire brokers say to each other beside OpenWire: the text of a ControlCommand.
+// Only peers that both announced a HopwireLevel talk.
+//
+//	hopwire/1 ask 7
+//	queue "orders.in" <key><key>…
+//	hopwire/1 known 7 0110
+//
+// Keys are unpadded URL base64, 22 characters each.
+type Talk struct {
+	Kind  TalkKind
+	ID    uint64
+	Keys  []DoubtKey
+	Known []bool
+}
+
+// Limits of one Talk: OpenWire counts the bytes of a string in 16 bits.
+const (
+	MaxTalkKeys  = 500
+	maxTalkBytes = 60_000
+	keyChars     = 22
+	talkPrefix   = "hopwire/"
+	talkVersion  = "1"
+)
+
+var kindWords = [...]string{message.Queue: "queue", message.Topic: "topic",
+	message.TempQueue: "temp-queue", message.TempTopic: "temp-topic"}
+
+// FitsTalk is how many of the first keys go into one Talk: at least one, at most MaxTalkKeys.
+func FitsTalk(keys []DoubtKey) int {
+	size := 64
+	for i, k := range keys {
+		if i == 0 || k.Destination != keys[i-1].Destination {
+			size += len(strconv.QuoteToASCII(k.Destination.Name)) + 16
+		}
+		size += keyChars
+		if i > 0 && (i == MaxTalkKeys || size > maxTalkBytes) {
+			return i
+		}
+	}
+	return len(keys)
+}
+
+// Encode gives the text.
+func (t Talk) Encode() string {
+	var b strings.Builder
+	b.WriteString(talkPrefix + talkVersion + " " + talkNames[t.Kind] + " ")
+	b.WriteString(strconv.FormatUint(t.ID, 10))
+	if t.Kind == Known {
+		b.WriteByte(' ')
+		for _, k := range t.Known {
+			b.WriteByte("01"[boolIndex(k)])
+		}
+		return b.String()
+	}
+	for i, k := range t.Keys {
+		if i == 0 || k.Destination != t.Keys[i-1].Destination {
+			b.WriteString("\n" + kindWords[k.Destination.Kind] + " ")
+			b.WriteString(strconv.QuoteToASCII(k.Destination.Name) + " ")
+		}
+		b.WriteString(base64.RawURLEncoding.EncodeToString(k.Key[:]))
+	}
+	return b.String()
+}
+
+func boolIndex(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// IsTalk reports whether the text of a ControlCommand is meant as Talk, of whatever version.
+func IsTalk(text string) bool { return strings.HasPrefix(text, talkPrefix) }
+
+// ParseTalk reads a text; an error of kind message.Protocol tells what is wrong with it.
+func ParseTalk(text string) (Talk, error) {
+	head, rest, _ := strings.Cut(text, "\n")
+	f := strings.Split(head, " ")
+	if len(f) < 3 || f[0] != talkPrefix+talkVersion {
+		return Talk{}, message.Errorf(message.Protocol,
+			"control command: %.40q is not in version %s of hopwire talk", head, talkVersion)
+	}
+	id, err := strconv.ParseUint(f[2], 10, 64)
+	if err != nil {
+		return Talk{}, message.Errorf(message.Protocol, "control command: id %.40q: %w", f[2], err)
+	}
+	t := Talk{ID: id}
+	switch f[1] {
+	case "known":
+		t.Kind = Known
+		if len(f) != 4 {
+			return Talk{}, message.Errorf(message.Protocol, "control command: known without flags")
+		}
+		t.Known, err = parseFlags(f[3])
+	case "ask", "settled":
+		t.Kind = Ask
+		if f[1] == "settled" {
+			t.Kind = Settled
+		}
+		t.Keys, err = parseKeys(rest)
+	default:
+		err = message.Errorf(message.Protocol, "control command: unknown word %.40q", f[1])
+	}
+	return t, err
+}
+
+func parseFlags(text string) ([]bool, error) {
+	if len(text) > MaxTalkKeys {
+		return nil, message.Errorf(message.Protocol,
+			"control command: %d flags, the most is %d", len(text), MaxTalkKeys)
+	}
+	out := make([]bool, len(text))
+	for i := range len(text) {
+		if text[i] != '0' && text[i] != '1' {
+			return nil, message.Errorf(message.Protocol, "control command: flag %q", text[i])
+		}
+		out[i] = text[i] == '1'
+	}
+	return out, nil
+}
+
+func parseKeys(text string) ([]DoubtKey, error) {
+	var out []DoubtKey
+	for line := range strings.SplitSeq(text, "\n") {
+		d, keys, ok := parseKeyLine(line)
+		if !ok || len(keys)%keyChars != 0 {
+			return nil, message.Errorf(message.Protocol, "control command: line %.40q", line)
+		}
+		if len(out)+len(keys)/keyChars > MaxTalkKeys {
+			return nil, message.Errorf(message.Protocol,
+				"control command: more than %d keys", MaxTalkKeys)
+		}
+		for ; keys != ""; keys = keys[keyChars:] {
+			k := DoubtKey{Destination: d}
+			raw, err := base64.RawURLEncoding.DecodeString(keys[:keyChars])
+			if err != nil || len(raw) != len(k.Key) {
+				return nil, message.Errorf(message.Protocol,
+					"control command: key %.40q", keys[:keyChars])
+			}
+			copy(k.Key[:], raw)
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
+func parseKeyLine(line string) (d message.Destination, keys string, ok bool) {
+	word, rest, ok := strings.Cut(line, " ")
+	if !ok {
+		return d, "", false
+	}
+	for k, w := range kindWords {
+		if w == word && w != "" {
+			d.Kind = message.Kind(k)
+		}
+	}
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil || d.Kind == 0 {
+		return d, "", false
+	}
+	name, err := strconv.Unquote(quoted)
+	if err != nil {
+		return d, "", false
+	}
+	d.Name = name
+	keys, ok = strings.CutPrefix(rest[len(quoted):], " ")
+	return d, keys, ok
+}
