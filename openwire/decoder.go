@@ -48,7 +48,7 @@ func (d *Decoder) Decode(frame []byte) (DataStructure, error) {
 		return nil, &ProtocolError{Reason: "empty frame"}
 	}
 	t := frame[0]
-	if t == 0 && len(frame) == 1 {
+	if t == TypeNull && len(frame) == 1 {
 		return &NullCommand{}, nil
 	}
 	d.begin(frame)

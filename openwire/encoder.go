@@ -54,8 +54,9 @@ func (e *Encoder) Append(dst []byte, x DataStructure) ([]byte, error) {
 	}
 	start := len(dst)
 	e.begin(dst, s.TypeID())
-	if s.TypeID() != 0 {
+	if s.TypeID() != TypeNull {
 		e.check(s.TypeID())
+		e.checkKind(s)
 		s.encode(e)
 	}
 	e.finish(start)
@@ -75,7 +76,7 @@ func (e *Encoder) begin(dst []byte, t byte) {
 		e.sent.begin()
 	}
 	e.buf = append(dst, 0, 0, 0, 0, t)
-	if e.tight && t != 0 {
+	if e.tight && t != TypeNull {
 		for n := bitsHead(int(e.guess[t])); n > 0; n-- {
 			e.buf = append(e.buf, 0)
 		}
@@ -95,7 +96,7 @@ func bitsHead(n int) int {
 
 // finish puts the boolean stream before the data and the size before all.
 func (e *Encoder) finish(start int) {
-	if e.tight && e.typ != 0 {
+	if e.tight && e.typ != TypeNull {
 		if len(e.bits) > math.MaxInt16 {
 			e.fail("it has too many flags for the tight encoding")
 			return
@@ -307,6 +308,16 @@ func (e *Encoder) require(ok bool, t byte, kind string) {
 	}
 }
 
+// checkKind refuses a Type that does not belong to its struct.
+func (e *Encoder) checkKind(s structure) {
+	switch x := s.(type) {
+	case *Message:
+		e.require(isMessage(x.Type), x.Type, "Message")
+	case *Destination:
+		e.require(isDestination(x.Type), x.Type, "Destination")
+	}
+}
+
 func (e *Encoder) nestedTransactionId(x TransactionId) { e.nestedAny(x) }
 
 func (e *Encoder) nestedAny(x DataStructure) {
@@ -321,6 +332,7 @@ func (e *Encoder) nestedAny(x DataStructure) {
 	case s.isNil():
 		e.flag(false)
 	case e.open(s.TypeID()):
+		e.checkKind(s)
 		s.encode(e)
 		e.depth--
 	}

@@ -44,11 +44,14 @@ type structure interface {
 	isNil() bool
 }
 
+// TypeNull is the type id of NullCommand.
+const TypeNull byte = 0
+
 // NullCommand is the frame of type 0 without a body; nothing sends it in practice.
 type NullCommand struct{}
 
-// TypeID is 0.
-func (*NullCommand) TypeID() byte { return 0 }
+// TypeID is TypeNull.
+func (*NullCommand) TypeID() byte { return TypeNull }
 
 func (*NullCommand) encode(*Encoder) {}
 func (*NullCommand) decode(*Decoder) {}
