@@ -305,16 +305,12 @@ func (d *Decoder) name(empty *EmptyStrings, bit EmptyStrings) string {
 		*empty |= bit
 		return ""
 	}
-	slot := d.strings.slot(raw)
-	if slot == nil {
-		return d.text(raw, ascii)
+	if s, ok := d.strings.find(raw); ok {
+		return s
 	}
-	if *slot != string(raw) {
-		s := d.text(raw, ascii)
-		if !primitive.ASCII(s) {
-			return s // its bytes may not be those of the wire
-		}
-		*slot = s
+	s := d.text(raw, ascii)
+	if len(raw) <= internBytes && primitive.ASCII(s) {
+		d.strings.keep(raw, s)
 	}
-	return *slot
+	return s
 }
