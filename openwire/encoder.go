@@ -52,13 +52,14 @@ func (e *Encoder) Append(dst []byte, x DataStructure) ([]byte, error) {
 	if !ok || s.isNil() {
 		return dst, &EncodeError{Reason: fmt.Sprintf("%T is no structure of this package", x)}
 	}
+	if _, null := x.(*NullCommand); null {
+		return append(dst, 0, 0, 0, 1, TypeNull), nil
+	}
 	start := len(dst)
 	e.begin(dst, s.TypeID())
-	if s.TypeID() != TypeNull {
-		e.check(s.TypeID())
-		e.checkKind(s)
-		s.encode(e)
-	}
+	e.check(s.TypeID())
+	e.checkKind(s)
+	s.encode(e)
 	e.finish(start)
 	buf, err := e.buf, e.err
 	e.buf, e.err = nil, nil
@@ -76,7 +77,7 @@ func (e *Encoder) begin(dst []byte, t byte) {
 		e.sent.begin()
 	}
 	e.buf = append(dst, 0, 0, 0, 0, t)
-	if e.tight && t != TypeNull {
+	if e.tight {
 		for n := bitsHead(int(e.guess[t])); n > 0; n-- {
 			e.buf = append(e.buf, 0)
 		}
@@ -96,7 +97,7 @@ func bitsHead(n int) int {
 
 // finish puts the boolean stream before the data and the size before all.
 func (e *Encoder) finish(start int) {
-	if e.tight && e.typ != TypeNull {
+	if e.tight {
 		if len(e.bits) > math.MaxInt16 {
 			e.fail("it has too many flags for the tight encoding")
 			return
