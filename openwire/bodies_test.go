@@ -130,7 +130,8 @@ func checkProperties(t *testing.T, v vector, m *Message) {
 		t.Errorf("%s: found a property that is not there", v)
 	}
 	n := &Message{Type: m.Type}
-	if err := n.SetProperties(p); err != nil || !bytes.Equal(n.MarshalledProperties, m.MarshalledProperties) {
+	if err := n.SetProperties(p); err != nil ||
+		!bytes.Equal(n.MarshalledProperties, m.MarshalledProperties) {
 		t.Errorf("%s: properties encoded\n got %x, %v\nwant %x", v, n.MarshalledProperties, err,
 			m.MarshalledProperties)
 	}

@@ -34,8 +34,8 @@ type Decoder struct {
 // NewDecoder returns a decoder with an empty object cache.
 func NewDecoder(f Format) *Decoder {
 	d := &Decoder{version: f.Version, tight: f.Tight, cache: f.Cache, stack: f.StackTrace,
-		tableSize: f.CacheSize}
-	if d.tableSize <= 0 || d.tableSize > math.MaxInt16 {
+		tableSize: min(f.CacheSize, math.MaxInt16)}
+	if d.tableSize <= 0 {
 		d.tableSize = defaultCacheSize
 	}
 	return d

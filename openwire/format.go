@@ -2,6 +2,7 @@ package openwire
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -18,9 +19,9 @@ type Format struct {
 	InitialDelay time.Duration // before the first check for silence
 }
 
-// Negotiate finds what both hellos allow (PROTOCOL.md 2.1): the lower version, cache size, frame
-// limit and durations, and only what both enable. It fails with one line when the peer's version
-// is 0 or less, an option has a wrong type, or both want frames without size.
+// Negotiate finds what both hellos allow: the lower version, cache size, frame limit and
+// durations, and only what both enable. It fails with one line when the peer's version is 0 or
+// less, an option has a wrong type, or both want frames without size.
 func Negotiate(local, peer *WireFormatInfo) (Format, error) {
 	if peer.Version < 1 {
 		return Format{}, helloError(fmt.Sprintf(
@@ -70,7 +71,7 @@ func agreedCacheSize(a, b int32) int {
 	if a <= 0 || b <= 0 {
 		return defaultCacheSize
 	}
-	return int(min(a, b, defaultCacheSize))
+	return int(min(a, b, math.MaxInt16))
 }
 
 func lowerPositive(a, b int64) int64 {

@@ -126,7 +126,11 @@ func (f *FrameReader) checkSize(size int64) error {
 func (f *FrameReader) beginLarge(size int) {
 	f.largeSize = size
 	have := f.buf[f.start+4 : f.end]
-	f.large = append(make([]byte, 0, min(size, max(largeStep, len(have)))), have...)
+	step := LargeFrame
+	if f.open {
+		step = largeStep
+	}
+	f.large = append(make([]byte, 0, min(size, max(step, len(have)))), have...)
 	f.start, f.end = 0, 0
 }
 

@@ -18,7 +18,7 @@ var helloLimits = primitive.Limits{Entries: 64, ValueBytes: 512, Flat: true}
 var magic = [8]byte([]byte("ActiveMQ"))
 
 // HelloOptions are the options of a hello. A missing option is false, 0 or "". The names on the
-// wire are those of PROTOCOL.md 2.1, "InitalDelay" included; their types are binding.
+// wire are ActiveMQ's, "MaxInactivityDurationInitalDelay" included; their types are binding.
 type HelloOptions struct {
 	TightEncodingEnabled bool
 	CacheEnabled         bool

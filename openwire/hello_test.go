@@ -61,7 +61,7 @@ func TestNegotiationTakesTheLowerAndWhatBothEnable(t *testing.T) {
 			func(f *Format) { f.Cache = false }},
 		{"smaller cache", 12, func(o *HelloOptions) { o.CacheSize = 100 },
 			func(f *Format) { f.CacheSize = 100 }},
-		{"larger cache", 12, func(o *HelloOptions) { o.CacheSize = 1 << 30 }, func(*Format) {}},
+		{"larger caches", 12, func(o *HelloOptions) { o.CacheSize = 1 << 30 }, func(*Format) {}},
 		{"cache 0", 12, func(o *HelloOptions) { o.CacheSize = 0 },
 			func(f *Format) { f.CacheSize = 16383 }},
 		{"no monitor", 12, func(o *HelloOptions) { o.MaxInactivityDuration = 0 },
@@ -139,7 +139,8 @@ func helloWith(t *testing.T, m primitive.Map) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame, err := (&WireFormatInfo{Magic: magic, Version: 12, MarshalledProperties: raw}).AppendFrame(nil)
+	w := &WireFormatInfo{Magic: magic, Version: 12, MarshalledProperties: raw}
+	frame, err := w.AppendFrame(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

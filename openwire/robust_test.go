@@ -193,9 +193,9 @@ func TestHostileFramesAreProtocolErrors(t *testing.T) {
 		{"negative flags", Format{Version: 12, Tight: true},
 			[]byte{TypeKeepAliveInfo, 0x80, 0xff, 0xff}, "-1 bytes of flags"},
 		{"lying string", loose, []byte{TypeBrokerId, 1, 0xff, 0xff, 'x'}, "length 65535"},
-		{"lying bytes", loose, append([]byte{TypePartialCommand, 0, 0, 0, 0, 1}, 0x7f, 0xff, 0xff, 0xff),
+		{"lying bytes", loose, []byte{TypePartialCommand, 0, 0, 0, 0, 1, 0x7f, 0xff, 0xff, 0xff},
 			"length 2147483647"},
-		{"negative bytes", loose, append([]byte{TypePartialCommand, 0, 0, 0, 0, 1}, 0xff, 0xff, 0xff, 0xff),
+		{"negative bytes", loose, []byte{TypePartialCommand, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff},
 			"length -1"},
 		{"lying array", loose, []byte{TypeDataArrayResponse, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 0xff},
 			"array of 32767"},
@@ -232,15 +232,16 @@ func TestHostileFramesAreProtocolErrors(t *testing.T) {
 func TestACachedObjectOfAnotherKindIsRefused(t *testing.T) {
 	f := Format{Version: 12, Cache: true}
 	d := NewDecoder(f)
-	mustDecode(t, d, mustAppend(t, NewEncoder(f), &ConnectionInfo{ConnectionID: &ConnectionId{Value: "c"}}))
+	info := &ConnectionInfo{ConnectionID: &ConnectionId{Value: "c"}}
+	mustDecode(t, d, mustAppend(t, NewEncoder(f), info))
 	_, err := d.Decode([]byte{TypeSessionInfo, 0, 0, 0, 0, 0, 0, 0, 0})
 	wantError(t, err, "ConnectionId where a SessionId belongs")
 }
 
 func TestAnObjectUnderIndexMinusOneIsNotKept(t *testing.T) {
 	d := NewDecoder(Format{Version: 12, Cache: true})
-	x := mustDecode(t, d, []byte{TypeBrokerInfo, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 1, TypeBrokerId, 1, 0, 1, 'b',
-		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+	x := mustDecode(t, d, []byte{TypeBrokerInfo, 0, 0, 0, 0, 0,
+		1, 0xff, 0xff, 1, TypeBrokerId, 1, 0, 1, 'b', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	if id := x.(*BrokerInfo).BrokerID; id == nil || id.Value != "b" || len(d.table) > 0 {
 		t.Errorf("broker id %v, %d slots", id, len(d.table))
 	}
@@ -315,7 +316,9 @@ func TestALongExceptionTextIsCutAndNotRefused(t *testing.T) {
 }
 
 func TestUnpairedSurrogatesSurvive(t *testing.T) {
-	for _, raw := range []string{"\xed\xa0\xbd", "a\xed\xb8\x80b", "\xed\xa0\xbd\xed\xa0\xbd\xed\xb8\x80"} {
+	for _, raw := range []string{
+		"\xed\xa0\xbd", "a\xed\xb8\x80b", "\xed\xa0\xbd\xed\xa0\xbd\xed\xb8\x80",
+	} {
 		frame := append([]byte{TypeBrokerId, 1, 0, byte(len(raw))}, raw...)
 		f := Format{Version: 12}
 		x := mustDecode(t, NewDecoder(f), frame)

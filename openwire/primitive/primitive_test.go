@@ -218,7 +218,9 @@ func TestModifiedUTF8GoesBothWays(t *testing.T) {
 	if got := AppendModified(nil, "a\xffb"); string(got) != "a\xef\xbf\xbdb" {
 		t.Errorf("a byte that is no UTF-8 became %x", got)
 	}
-	for _, bad := range []string{"\xf0\x9f\x98\x80", "\xc3", "\xe2\x82", "\xc3(", "\xe2(\xac", "\x80"} {
+	for _, bad := range []string{
+		"\xf0\x9f\x98\x80", "\xc3", "\xe2\x82", "\xc3(", "\xe2(\xac", "\x80",
+	} {
 		if s, err := UTF8([]byte(bad)); err == nil {
 			t.Errorf("%x read as %q", bad, s)
 		}
