@@ -98,21 +98,51 @@ func TestAnyAgreedCacheSizeWorksAndEnds(t *testing.T) {
 	}
 }
 
-func TestMoreNewObjectsInOneCommandThanTheCacheHolds(t *testing.T) {
+// subscriptions are 1500 destinations of as many consumers as given.
+func subscriptions(consumers int) *BrokerSubscriptionInfo {
 	info := &BrokerSubscriptionInfo{BrokerName: "b"}
 	for i := range 1500 {
 		info.SubscriptionInfos = append(info.SubscriptionInfos, &ConsumerInfo{
-			ConsumerID:  &ConsumerId{ConnectionID: "c", Value: int64(i)},
+			ConsumerID:  &ConsumerId{ConnectionID: "c", Value: int64(i % consumers)},
 			Destination: &Destination{Type: TypeTopic, PhysicalName: fmt.Sprint("T", i)},
 		})
 	}
-	for _, tight := range []bool{true, false} {
-		f := tightCache
-		f.Tight = tight
-		e, d := NewEncoder(f), NewDecoder(f)
-		for range 3 {
-			got := mustDecode(t, d, mustAppend(t, e, info))
-			diff(t, "subscriptions", fieldsOf(got, 12), fieldsOf(info, 12))
+	return info
+}
+
+func TestMoreNewObjectsInOneCommandThanTheCacheHolds(t *testing.T) {
+	for _, f := range []Format{tightCache, {Version: 12, Cache: true, CacheSize: 1024}} {
+		for _, consumers := range []int{1, 2, 1500} {
+			info := subscriptions(consumers)
+			e, d := NewEncoder(f), NewDecoder(f)
+			for range 3 {
+				got := mustDecode(t, d, mustAppend(t, e, info))
+				diff(t, "subscriptions", fieldsOf(got, 12), fieldsOf(info, 12))
+			}
+		}
+	}
+}
+
+func TestAFailedSendThatOverwroteTheWholeCacheIsUndone(t *testing.T) {
+	for _, f := range []Format{tightCache, {Version: 12, Cache: true, CacheSize: 1024}} {
+		e, clean := NewEncoder(f), NewEncoder(f)
+		queues := func(e *Encoder) (all []byte) {
+			for i := range 700 {
+				m := sampleMessage()
+				m.Destination = &Destination{Type: TypeQueue, PhysicalName: fmt.Sprint("Q", i)}
+				all = append(all, mustAppend(t, e, m)...)
+			}
+			return all
+		}
+		queues(e)
+		queues(clean)
+		bad := subscriptions(1500)
+		bad.SubscriptionInfos[1499].Selector = strings.Repeat("x", 70000)
+		if _, err := e.Append(nil, bad); err == nil {
+			t.Fatal("a selector of 70000 bytes was sent")
+		}
+		if !bytes.Equal(queues(e), queues(clean)) {
+			t.Errorf("%+v: frames differ after the failed send", f)
 		}
 	}
 }
@@ -241,7 +271,8 @@ func TestACachedObjectOfAnotherKindIsRefused(t *testing.T) {
 func TestAnObjectUnderIndexMinusOneIsNotKept(t *testing.T) {
 	d := NewDecoder(Format{Version: 12, Cache: true})
 	x := mustDecode(t, d, []byte{TypeBrokerInfo, 0, 0, 0, 0, 0,
-		1, 0xff, 0xff, 1, TypeBrokerId, 1, 0, 1, 'b', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+		1, 0xff, 0xff, 1, TypeBrokerId, 1, 0, 1, 'b', 0, 0, 0, 0, 0, 0, 0, 0,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	if id := x.(*BrokerInfo).BrokerID; id == nil || id.Value != "b" || len(d.table) > 0 {
 		t.Errorf("broker id %v, %d slots", id, len(d.table))
 	}
