@@ -64,7 +64,7 @@ const (
 	AckStandard    byte = 2 // consumed, all up to LastMessageID
 	AckRedelivered byte = 3 // rolled back in the client, comes again
 	AckIndividual  byte = 4 // consumed, this one alone
-	AckUnmatched   byte = 5 // did not match the selector of a topic subscription
+	AckUnmatched   byte = 5 // inside a broker only: failed a durable subscription's selector
 	AckExpired     byte = 6 // expired in the client
 )
 
