@@ -34,8 +34,8 @@ type Decoder struct {
 // NewDecoder returns a decoder with an empty object cache.
 func NewDecoder(f Format) *Decoder {
 	d := &Decoder{version: f.Version, tight: f.Tight, cache: f.Cache, stack: f.StackTrace,
-		tableSize: f.CacheSize}
-	if d.tableSize <= 0 || d.tableSize > math.MaxInt16 {
+		tableSize: min(f.CacheSize, math.MaxInt16)}
+	if d.tableSize <= 0 {
 		d.tableSize = defaultCacheSize
 	}
 	return d
@@ -48,7 +48,7 @@ func (d *Decoder) Decode(frame []byte) (DataStructure, error) {
 		return nil, &ProtocolError{Reason: "empty frame"}
 	}
 	t := frame[0]
-	if t == 0 && len(frame) == 1 {
+	if t == TypeNull && len(frame) == 1 {
 		return &NullCommand{}, nil
 	}
 	d.begin(frame)
@@ -305,16 +305,12 @@ func (d *Decoder) name(empty *EmptyStrings, bit EmptyStrings) string {
 		*empty |= bit
 		return ""
 	}
-	slot := d.strings.slot(raw)
-	if slot == nil {
-		return d.text(raw, ascii)
+	if s, ok := d.strings.find(raw); ok {
+		return s
 	}
-	if *slot != string(raw) {
-		s := d.text(raw, ascii)
-		if !primitive.ASCII(s) {
-			return s // its bytes may not be those of the wire
-		}
-		*slot = s
+	s := d.text(raw, ascii)
+	if len(raw) <= internBytes && primitive.ASCII(s) {
+		d.strings.keep(raw, s)
 	}
-	return *slot
+	return s
 }

@@ -52,12 +52,14 @@ func (e *Encoder) Append(dst []byte, x DataStructure) ([]byte, error) {
 	if !ok || s.isNil() {
 		return dst, &EncodeError{Reason: fmt.Sprintf("%T is no structure of this package", x)}
 	}
+	if _, null := x.(*NullCommand); null {
+		return append(dst, 0, 0, 0, 1, TypeNull), nil
+	}
 	start := len(dst)
 	e.begin(dst, s.TypeID())
-	if s.TypeID() != 0 {
-		e.check(s.TypeID())
-		s.encode(e)
-	}
+	e.check(s.TypeID())
+	e.checkKind(s)
+	s.encode(e)
 	e.finish(start)
 	buf, err := e.buf, e.err
 	e.buf, e.err = nil, nil
@@ -75,7 +77,7 @@ func (e *Encoder) begin(dst []byte, t byte) {
 		e.sent.begin()
 	}
 	e.buf = append(dst, 0, 0, 0, 0, t)
-	if e.tight && t != 0 {
+	if e.tight {
 		for n := bitsHead(int(e.guess[t])); n > 0; n-- {
 			e.buf = append(e.buf, 0)
 		}
@@ -95,7 +97,7 @@ func bitsHead(n int) int {
 
 // finish puts the boolean stream before the data and the size before all.
 func (e *Encoder) finish(start int) {
-	if e.tight && e.typ != 0 {
+	if e.tight {
 		if len(e.bits) > math.MaxInt16 {
 			e.fail("it has too many flags for the tight encoding")
 			return
@@ -307,6 +309,16 @@ func (e *Encoder) require(ok bool, t byte, kind string) {
 	}
 }
 
+// checkKind refuses a Type that does not belong to its struct.
+func (e *Encoder) checkKind(s structure) {
+	switch x := s.(type) {
+	case *Message:
+		e.require(isMessage(x.Type), x.Type, "Message")
+	case *Destination:
+		e.require(isDestination(x.Type), x.Type, "Destination")
+	}
+}
+
 func (e *Encoder) nestedTransactionId(x TransactionId) { e.nestedAny(x) }
 
 func (e *Encoder) nestedAny(x DataStructure) {
@@ -321,6 +333,7 @@ func (e *Encoder) nestedAny(x DataStructure) {
 	case s.isNil():
 		e.flag(false)
 	case e.open(s.TypeID()):
+		e.checkKind(s)
 		s.encode(e)
 		e.depth--
 	}

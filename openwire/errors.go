@@ -10,6 +10,7 @@ type ProtocolError struct {
 	Reason string // one clause
 }
 
+// Error names the frame, the byte and the reason in one line.
 func (e *ProtocolError) Error() string {
 	name := typeNames[e.Type]
 	if name == "" {
@@ -24,6 +25,7 @@ type EncodeError struct {
 	Reason string // one clause
 }
 
+// Error names the structure and the reason in one line.
 func (e *EncodeError) Error() string {
 	return fmt.Sprintf("OpenWire %s cannot be sent: %s", typeNames[e.Type], e.Reason)
 }
@@ -35,6 +37,7 @@ type FrameTooBigError struct {
 	Sending     bool // refused before it was sent; the connection stays usable
 }
 
+// Error gives both sizes in one line, and the option to raise when reading.
 func (e *FrameTooBigError) Error() string {
 	if e.Sending {
 		return fmt.Sprintf("OpenWire frame of %d bytes is over the agreed maxFrameSize of %d",
@@ -49,6 +52,7 @@ type StrangerError struct {
 	Protocol string // "HTTP", "TLS", "STOMP", "AMQP" or "MQTT"
 }
 
+// Error is "HTTP on the OpenWire port" or "TLS on a plain port".
 func (e *StrangerError) Error() string {
 	if e.Protocol == "TLS" {
 		return "TLS on a plain port"

@@ -1,6 +1,9 @@
 package openwire
 
-import "slices"
+import (
+	"hash/maphash"
+	"slices"
+)
 
 // recent keeps the last few structures of one type, so that a connection which names the same
 // ids again and again gets the same pointers again.
@@ -26,23 +29,35 @@ func (r *recent[T]) share(x *T) *T {
 	return p
 }
 
-// internBytes is the longest string worth a slot.
+// internBytes is the longest string worth keeping.
 const internBytes = 128
 
-// stringTable holds strings by a hash of their bytes, one a slot.
-type stringTable [64]string
+// seed makes the places of strings in the table unknown to peers.
+var seed = maphash.MakeSeed()
 
-// slot is where a string of these bytes lives or would live; nil when it is too long.
-func (t *stringTable) slot(raw []byte) *string {
-	n := len(raw)
-	if n > internBytes {
-		return nil
+// stringTable keeps ASCII strings by a hash of their bytes, two at each place.
+type stringTable [32][2]string
+
+func (t *stringTable) place(raw []byte) *[2]string {
+	return &t[maphash.Bytes(seed, raw)%uint64(len(t))]
+}
+
+func (t *stringTable) find(raw []byte) (s string, ok bool) {
+	p := t.place(raw)
+	if p[0] == string(raw) {
+		return p[0], true
 	}
-	h := uint(n) + 7*uint(raw[n-1])
-	if n >= 4 {
-		h += 31*uint(raw[n-2]) + 131*uint(raw[n-3]) + 17*uint(raw[n/2])
+	if p[1] == string(raw) {
+		p[0], p[1] = p[1], p[0]
+		return p[0], true
 	}
-	return &t[h%uint(len(t))]
+	return "", false
+}
+
+// keep stores s, whose bytes are raw, in place of the one used longest ago.
+func (t *stringTable) keep(raw []byte, s string) {
+	p := t.place(raw)
+	p[0], p[1] = s, p[0]
 }
 
 // pathTable keeps the last few broker paths.

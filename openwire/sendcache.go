@@ -1,5 +1,7 @@
 package openwire
 
+import "math"
+
 const (
 	// defaultCacheSize holds when a peer announces 0 or nothing.
 	defaultCacheSize = 16383
@@ -136,10 +138,10 @@ type overwritten struct {
 }
 
 func (c *sendCache) init(size int) {
-	if size <= 0 || size > defaultCacheSize {
+	if size <= 0 {
 		size = defaultCacheSize
 	}
-	c.size = size
+	c.size = min(size, math.MaxInt16)
 	c.index = map[cacheKey]int{}
 }
 

@@ -44,11 +44,14 @@ type structure interface {
 	isNil() bool
 }
 
+// TypeNull is the type id of NullCommand.
+const TypeNull byte = 0
+
 // NullCommand is the frame of type 0 without a body; nothing sends it in practice.
 type NullCommand struct{}
 
-// TypeID is 0.
-func (*NullCommand) TypeID() byte { return 0 }
+// TypeID is TypeNull.
+func (*NullCommand) TypeID() byte { return TypeNull }
 
 func (*NullCommand) encode(*Encoder) {}
 func (*NullCommand) decode(*Decoder) {}
@@ -61,7 +64,7 @@ const (
 	AckStandard    byte = 2 // consumed, all up to LastMessageID
 	AckRedelivered byte = 3 // rolled back in the client, comes again
 	AckIndividual  byte = 4 // consumed, this one alone
-	AckUnmatched   byte = 5 // did not match the selector of a topic subscription
+	AckUnmatched   byte = 5 // inside a broker only: failed a durable subscription's selector
 	AckExpired     byte = 6 // expired in the client
 )
 

@@ -74,6 +74,7 @@ type Error struct {
 	Reason string // one clause
 }
 
+// Error is one line.
 func (e *Error) Error() string {
 	return fmt.Sprintf("primitive data at byte %d: %s", e.Offset, e.Reason)
 }
