@@ -42,6 +42,7 @@ type Message struct {
 	GroupSequence       int32
 	Priority            uint8 // 0 to 9
 	Body                Body
+	Empty               uint16 // which strings are empty rather than null; the fronts' business
 	Persistent          bool
 	Compressed          bool
 	GroupFirst          bool // jmsxGroupFirstForConsumer

@@ -42,4 +42,5 @@ const (
 	DuplexMirror         Reason = "DUPLEX_MIRROR"
 	SelfConnect          Reason = "SELF_CONNECT"
 	NoConsumer           Reason = "NO_CONSUMER"
+	InFlight             Reason = "IN_FLIGHT"
 )

@@ -116,6 +116,8 @@ type Peer struct {
 	ID      message.BrokerID
 	Name    string
 	Hopwire bool // it names local copies in its acks and can be asked
+	// Prefetch is how many messages the peer may have on their way for one destination; 0 unknown.
+	Prefetch int
 }
 
 // Pruner is what a home broker has, too, when it can forget receipts early: all that peer's

@@ -14,15 +14,18 @@ type Copy struct {
 	Message    *message.Message
 	Arrived    time.Duration // at this broker, monotonic; clamped for copies older than the process
 	Redelivery int32
-	Stored     bool // a record of it is in the store or on the way there
-	Durable    bool // Stored and committed
-	Doubt      message.BrokerID
-	Owner      any // who has it while it is out; the broker's business
-	Arrival    any // what waits for it to be safe; the broker's business
+	Stored     bool               // a record of it is in the store or on the way there
+	Durable    bool               // Stored and committed
+	Doubts     []message.BrokerID // the peers that may have it: it is out until they told
+	PutBatch   uint64             // the batch that carries its record; the broker's business
+	PutOp      int                // the record's index there
+	Owner      any                // who has it while it is out; the broker's business
+	Arrival    any                // what waits for it to be safe; the broker's business
 
-	out  bool
-	lane int8
-	key  uint64 // its place in its lane
+	out   bool
+	ended bool // removed
+	lane  int8
+	key   uint64 // its place in its lane
 }
 
 // Out reports whether the copy is not pending.

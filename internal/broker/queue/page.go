@@ -1,6 +1,10 @@
 package queue
 
-import "hopwire/internal/message"
+import (
+	"time"
+
+	"hopwire/internal/message"
+)
 
 // PageCopies and PageBytes bound one page: what a queue with a ready subscription may hold in
 // memory whatever the limits say.
@@ -18,6 +22,13 @@ func (q *Queue) read(g gap) {
 	q.host.ReadPage(q, g.from, g.to)
 }
 
+// Want asks for the page that begins with a stored copy which is not in memory, whoever is ready.
+func (q *Queue) Want(seq uint64) {
+	if g, ok := q.gaps.next(seq); ok && g.from == seq {
+		q.read(g)
+	}
+}
+
 // Loaded answers ReadPage: the copies found with from <= seq, and the sequence up to which they
 // are complete. A nil error-free page means that there was nothing.
 func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
@@ -31,9 +42,9 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 		q.gapCount--
 		c.Stored, c.Durable = true, true
 		q.resident += c.Message.Size()
-		if c.Doubt != "" {
-			c.out = true
-			q.out[c.Seq] = c
+		if len(c.Doubts) > 0 {
+			c.lane = main
+			q.hold(c, nil)
 			continue
 		}
 		q.place(c, main, c.Seq)
@@ -44,8 +55,16 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	q.wake()
 }
 
-// LoadFailed tells that the page could not be read; the queue asks again when it is woken.
-func (q *Queue) LoadFailed() { q.reading = false }
+// Reading reports whether a page is on its way.
+func (q *Queue) Reading() bool { return q.reading }
+
+// LoadFailed tells that the page could not be read; the queue asks again after a second.
+func (q *Queue) LoadFailed() {
+	q.env.After(time.Second, func() {
+		q.reading = false
+		q.wake()
+	})
+}
 
 // Evict drops pending durable copies from memory, the last first, until at most keep bytes of
 // them stay, and reports how many bytes were freed. The first page stays.

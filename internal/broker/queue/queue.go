@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"container/heap"
+	"sort"
 	"time"
 
 	"hopwire/internal/loop"
@@ -33,7 +35,8 @@ type Queue struct {
 	next     uint64 // the next sequence
 	returns  uint64 // the next key of the returned lane
 	out      map[uint64]*Copy
-	resident int64 // bytes of the copies in memory, pending and out
+	outside  seqHeap // stored copies that are out or returned, and some that ended
+	resident int64   // bytes of the copies in memory, pending and out
 
 	slots   []*Slot // all, in the order of attaching
 	ready   []*Slot // those that may take copies, by (Priority descending, turn)
@@ -74,6 +77,12 @@ func (q *Queue) Pending() int64 {
 	return int64(q.lanes[returned].len()+q.lanes[main].len()) + q.gapCount
 }
 
+// Resident is the number of copies in memory.
+func (q *Queue) Resident() int64 { return q.Len() - q.gapCount }
+
+// StoredOnly is the number of pending copies that are not in memory.
+func (q *Queue) StoredOnly() int64 { return q.gapCount }
+
 // OutCount is the number of copies delivered or held, not settled.
 func (q *Queue) OutCount() int { return len(q.out) }
 
@@ -101,8 +110,63 @@ func (q *Queue) place(c *Copy, lane int8, key uint64) {
 // Hold takes a pending copy out of its lane for owner.
 func (q *Queue) Hold(c *Copy, owner any) {
 	q.lanes[c.lane].remove(c.key)
+	q.hold(c, owner)
+}
+
+func (q *Queue) hold(c *Copy, owner any) {
 	c.out, c.Owner = true, owner
 	q.out[c.Seq] = c
+	if c.Stored && c.lane == main {
+		heap.Push(&q.outside, c)
+	}
+}
+
+// Reserve makes the next copy as one that is out already, for owner: it takes its place in the
+// order of arrival now and waits to be put there.
+func (q *Queue) Reserve(m *message.Message, now time.Duration, owner any) *Copy {
+	c := &Copy{Seq: q.next, Message: m, Arrived: now, Redelivery: m.RedeliveryCounter, lane: main}
+	q.next++
+	q.resident += m.Size()
+	c.out, c.Owner = true, owner
+	q.out[c.Seq] = c
+	heap.Push(&q.outside, c)
+	return c
+}
+
+// Place puts a copy that is out into its place in the order of arrival. Slots that looked beyond
+// it look again.
+func (q *Queue) Place(c *Copy) {
+	if !c.out {
+		return
+	}
+	delete(q.out, c.Seq)
+	c.Owner, c.Doubts = nil, nil
+	q.place(c, main, c.Seq)
+	for _, s := range q.slots {
+		if s.pos[main] > c.key {
+			s.lookAgain(place{main, c.key})
+		}
+	}
+	q.wake()
+}
+
+// OldestStored gives a sequence that no stored copy is below: where a read of the whole queue may
+// begin.
+func (q *Queue) OldestStored() uint64 {
+	low := q.next
+	if len(q.gaps) > 0 {
+		low = min(low, q.gaps[0].from)
+	}
+	if l := &q.lanes[main]; l.live > 0 {
+		low = min(low, l.entries[l.start].key)
+	}
+	for len(q.outside) > 0 {
+		if c := q.outside[0]; !c.ended && (c.out || c.lane == returned) {
+			return min(low, c.Seq)
+		}
+		heap.Pop(&q.outside)
+	}
+	return low
 }
 
 // Outstanding gives the copy with that sequence if it is out.
@@ -115,6 +179,24 @@ func (q *Queue) EachOut(f func(*Copy)) {
 	}
 }
 
+// OutOf gives the copies that owner has, in the order of their sequences.
+func (q *Queue) OutOf(owner any) []*Copy {
+	var list []*Copy
+	for _, c := range q.out {
+		if c.Owner == owner {
+			list = append(list, c)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Seq < list[j].Seq })
+	return list
+}
+
+// Gap gives the first sequence at or above seq that may be a stored copy not in memory.
+func (q *Queue) Gap(seq uint64) (uint64, bool) {
+	g, ok := q.gaps.next(seq)
+	return g.from, ok
+}
+
 // Remove ends a copy, pending or out.
 func (q *Queue) Remove(c *Copy) {
 	if c.out {
@@ -123,7 +205,7 @@ func (q *Queue) Remove(c *Copy) {
 	} else {
 		q.lanes[c.lane].remove(c.key)
 	}
-	c.Owner = nil
+	c.Owner, c.ended = nil, true
 	q.resident -= c.Message.Size()
 }
 
@@ -134,12 +216,22 @@ func (q *Queue) Return(copies []*Copy) {
 			continue
 		}
 		delete(q.out, c.Seq)
-		c.Owner, c.Doubt = nil, ""
+		c.Owner, c.Doubts = nil, nil
 		q.place(c, returned, q.returns)
 		q.returns++
 	}
 	q.wake()
 }
+
+// EachPending calls f for every pending copy in memory until f returns false.
+func (q *Queue) EachPending(f func(*Copy) bool) {
+	for i := range q.lanes {
+		q.lanes[i].each(0, f)
+	}
+}
+
+// HasReady reports whether some subscription could take a copy now.
+func (q *Queue) HasReady() bool { return len(q.ready) > 0 }
 
 // Pause stops or resumes all delivery from this queue.
 func (q *Queue) Pause(on bool) {
@@ -243,4 +335,19 @@ func (s *Slot) before(t *Slot) bool {
 		return s.Priority > t.Priority
 	}
 	return s.turn < t.turn
+}
+
+// seqHeap orders copies by their sequence.
+type seqHeap []*Copy
+
+func (h seqHeap) Len() int           { return len(h) }
+func (h seqHeap) Less(i, j int) bool { return h[i].Seq < h[j].Seq }
+func (h seqHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *seqHeap) Push(x any)        { *h = append(*h, x.(*Copy)) }
+func (h *seqHeap) Pop() any {
+	old := *h
+	c := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return c
 }

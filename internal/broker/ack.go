@@ -1,0 +1,110 @@
+package broker
+
+import (
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/broker/window"
+	"hopwire/internal/message"
+)
+
+// ack executes a MessageAck.
+func (c *Connection) ack(a *message.MessageAck) error {
+	s := c.consumers[a.Consumer]
+	if s == nil || s.browse != nil {
+		return nil // a consumer that is closed, or a browser: nothing is removed
+	}
+	if a.Destination.IsTopic() {
+		s.ackTopic(a)
+		return nil
+	}
+	if !a.Transaction.IsZero() && a.Type == message.PoisonAck {
+		return message.Errorf(message.Protocol,
+			"Poison ack cannot be transacted: %s on %s", a.Last, a.Destination)
+	}
+	if !a.HasLast {
+		return message.Errorf(message.Protocol, "acknowledge without a last message on %s",
+			a.Destination)
+	}
+	r, err := s.window.Find(a)
+	if err != nil {
+		if s.counts.dispatched == 0 {
+			return nil // restored by failover; its first dispatch is still to come
+		}
+		return err
+	}
+	if !a.Transaction.IsZero() && a.Type != message.DeliveredAck && a.Type != message.RedeliveredAck {
+		tx := c.transactions[a.Transaction]
+		if tx == nil {
+			return notStarted(a.Transaction)
+		}
+		s.window.Hold(r, a.Transaction)
+		tx.acks = appendOnce(tx.acks, s)
+		s.ready()
+		return nil
+	}
+	s.take(a, r)
+	return nil
+}
+
+// take does what the acknowledgement says with the entries it names.
+func (s *consumer) take(a *message.MessageAck, r window.Range) {
+	switch a.Type {
+	case message.DeliveredAck:
+		s.window.MarkDelivered(r, int(a.Count))
+	case message.RedeliveredAck:
+		return
+	case message.PoisonAck:
+		cause := "java.lang.Throwable: poison message"
+		if a.PoisonCause != nil {
+			cause = a.PoisonCause.Class + ": " + a.PoisonCause.Message
+		}
+		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
+			if d := s.b.dests[e.Destination]; d != nil {
+				s.b.deadLetter(d, e.Message, e.Ref.Redelivery, cause, false)
+				s.b.settle(d, e.Ref)
+			}
+		})
+	case message.ExpiredAck:
+		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
+			if d := s.b.dests[e.Destination]; d != nil {
+				s.b.expire(d, e.Ref)
+			}
+		})
+	default:
+		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
+			s.counts.acked++
+			if d := s.b.dests[e.Destination]; d != nil {
+				s.b.consume(d, e.Ref)
+			}
+		})
+	}
+	s.ready()
+	s.b.relieve()
+}
+
+// consume removes a copy that was consumed; whoever waits for its message to be safe need not wait
+// for its record.
+func (b *Broker) consume(d *destination, c *queue.Copy) {
+	a, _ := c.Arrival.(*arrival)
+	b.settle(d, c)
+	if a != nil {
+		a.safe(c)
+	}
+}
+
+// settle removes a copy and its record.
+func (b *Broker) settle(d *destination, c *queue.Copy) {
+	d.queue.Remove(c)
+	d.usage.Add(-c.Message.Size())
+	d.counts.Dequeued++
+	b.counts.Dequeued++
+	b.journal.remove(d, c)
+}
+
+func appendOnce(list []*consumer, s *consumer) []*consumer {
+	for _, o := range list {
+		if o == s {
+			return list
+		}
+	}
+	return append(list, s)
+}

@@ -1,0 +1,269 @@
+package broker
+
+import (
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+	"hopwire/openwire/primitive"
+)
+
+// advisories are who listens to advisory topics. These topics are no destinations: nothing is kept
+// of them, and an advisory nobody listens to is not made.
+type advisories struct {
+	exact map[string][]*consumer // by topic name
+	wild  []wildAdvisory
+}
+
+type wildAdvisory struct {
+	pattern message.Destination
+	sub     *consumer
+}
+
+func (a *advisories) add(m message.Destination, s *consumer) {
+	if m.IsPattern() {
+		a.wild = append(a.wild, wildAdvisory{m, s})
+		return
+	}
+	a.exact[m.Name] = append(a.exact[m.Name], s)
+}
+
+func (a *advisories) drop(s *consumer) {
+	for _, m := range s.members {
+		if !m.IsAdvisory() || m.IsPattern() {
+			continue
+		}
+		if left := without(a.exact[m.Name], s); len(left) > 0 {
+			a.exact[m.Name] = left
+		} else {
+			delete(a.exact, m.Name)
+		}
+	}
+	kept := a.wild[:0]
+	for _, w := range a.wild {
+		if w.sub != s {
+			kept = append(kept, w)
+		}
+	}
+	clear(a.wild[len(kept):])
+	a.wild = kept
+}
+
+// listeners gives who listens to an advisory topic, each once.
+func (b *Broker) listeners(topic message.Destination) []*consumer {
+	a := &b.advisories
+	out := a.exact[topic.Name]
+	for _, w := range a.wild {
+		if policy.Matches(w.pattern, topic) {
+			out = appendOnce(out[:len(out):len(out)], w.sub)
+		}
+	}
+	return out
+}
+
+func advisoryTopic(name string) message.Destination {
+	return message.Destination{Kind: message.Topic, Name: message.AdvisoryPrefix + name}
+}
+
+// advise publishes an advisory to whoever listens.
+func (b *Broker) advise(name string, data message.Command, props ...primitive.Entry) {
+	if !b.opt.Advisories {
+		return
+	}
+	topic := advisoryTopic(name)
+	subs := b.listeners(topic)
+	nets := b.networks.advisory(topic)
+	if len(subs) == 0 && len(nets) == 0 {
+		return
+	}
+	m := b.advisory(topic, data, props)
+	for _, s := range subs {
+		s.publish(nil, topic, m)
+	}
+	for _, n := range nets {
+		n.publishAdvisory(m)
+	}
+}
+
+// advisory makes the message: non-persistent, priority 0, type Advisory, with its origin.
+func (b *Broker) advisory(topic message.Destination, data message.Command,
+	props []primitive.Entry) *message.Message {
+	producer := message.ProducerID{Connection: b.ownConnection()}
+	m := &message.Message{
+		Body:         message.PlainBody,
+		ID:           message.MessageID{Producer: producer, Sequence: b.newID()},
+		Producer:     producer,
+		Destination:  topic,
+		Type:         "Advisory",
+		BrokerInTime: b.env.Wall(),
+		Data:         data,
+	}
+	all := append([]primitive.Entry{
+		{Key: "originBrokerId", Value: string(b.opt.ID)},
+		{Key: "originBrokerName", Value: b.opt.Name},
+		{Key: "originBrokerURL", Value: b.opt.URL},
+	}, props...)
+	if err := m.SetProperties(all...); err != nil {
+		b.counts.Reasons[message.FrameTooBig]++
+	}
+	return m
+}
+
+func (b *Broker) adviseConnection(c *Connection) { b.advise("Connection", c.info) }
+
+func (b *Broker) adviseConnectionGone(c *Connection) {
+	b.advise("Connection", &message.RemoveInfo{Object: c.id,
+		LastDelivered: message.LastDeliveredUnset})
+}
+
+func (b *Broker) adviseDestination(d *destination, op message.DestinationOp) {
+	info := &message.DestinationInfo{Destination: d.name, Op: op}
+	if d.owner != nil {
+		info.Connection = d.owner.id
+	} else if d.name.IsTemp() {
+		info.Connection = d.name.TempOwner()
+	}
+	if d.ownerPeer != "" {
+		info.BrokerPath = []message.BrokerID{d.ownerPeer}
+	}
+	b.advise(d.name.Kind.String(), info)
+}
+
+// family is the part of a consumer or producer advisory's topic that names the destination:
+// temporary ones are in the family of their kind.
+func family(d message.Destination) string {
+	if d.IsQueue() {
+		return "Queue." + advisoryName(d.Name)
+	}
+	return "Topic." + advisoryName(d.Name)
+}
+
+// advisoryName replaces the comma of a composite, as ActiveMQ does.
+func advisoryName(name string) string {
+	out := ""
+	for _, r := range name {
+		if r == ',' {
+			out += "&sbquo;"
+			continue
+		}
+		out += string(r)
+	}
+	return out
+}
+
+func (b *Broker) adviseConsumer(s *consumer, gone bool) {
+	if s.info.Browser {
+		return
+	}
+	b.adviseSubscription(s.info, gone)
+}
+
+// adviseSubscription tells of a consumer, a client's or a bridge's.
+func (b *Broker) adviseSubscription(info *message.ConsumerInfo, gone bool) {
+	if info.Destination.IsAdvisory() {
+		return
+	}
+	var data message.Command = info
+	if gone {
+		data = &message.RemoveInfo{Object: info.ID, LastDelivered: message.LastDeliveredUnset}
+	}
+	b.advise("Consumer."+family(info.Destination), data, primitive.Entry{Key: "consumerCount",
+		Value: int32(b.consumerCount(info.Destination))})
+}
+
+// consumerCount is the number of subscriptions on a destination, bridges' included.
+func (b *Broker) consumerCount(name message.Destination) int {
+	if d := b.find(name); d != nil {
+		return len(d.consumers) + len(d.nets)
+	}
+	return 0
+}
+
+func (b *Broker) adviseProducer(p *producer, gone bool) {
+	if p.dest == nil {
+		return
+	}
+	var data message.Command = p.info
+	if gone {
+		data = &message.RemoveInfo{Object: p.info.ID, LastDelivered: message.LastDeliveredUnset}
+	}
+	b.advise("Producer."+family(p.info.Destination), data, primitive.Entry{Key: "producerCount",
+		Value: int32(p.dest.producerCount)})
+}
+
+// adviseMessage tells of a message: its copy without a body.
+func (b *Broker) adviseMessage(kind string, d *destination, m *message.Message) {
+	if len(b.advisories.exact) == 0 && len(b.advisories.wild) == 0 || m.Destination.IsAdvisory() {
+		return
+	}
+	bare := m.Clone()
+	bare.Content = nil
+	b.advise(kind+"."+family(d.name), bare,
+		primitive.Entry{Key: "orignalMessageId", Value: m.ID.String()})
+}
+
+// replay tells a new listener, and nobody else, of what is there already.
+func (a *advisories) replay(s *consumer) {
+	if !s.info.Destination.IsAdvisory() || !s.b.opt.Advisories {
+		return
+	}
+	b := s.b
+	tell := func(name string, data message.Command, props ...primitive.Entry) {
+		topic := advisoryTopic(name)
+		if !s.hears(topic) {
+			return
+		}
+		m := b.advisory(topic, data, props)
+		m.TargetConsumer = s.info.ID
+		s.publish(nil, topic, m)
+	}
+	b.existing(tell)
+}
+
+// hears reports whether the consumer listens to an advisory topic.
+func (s *consumer) hears(topic message.Destination) bool {
+	for _, m := range s.members {
+		if m == topic || m.IsPattern() && policy.Matches(m, topic) {
+			return true
+		}
+	}
+	return false
+}
+
+// existing tells of every connection, destination, producer, consumer and peer that is there, in
+// the order of their making.
+func (b *Broker) existing(tell func(string, message.Command, ...primitive.Entry)) {
+	for _, c := range b.connOrder {
+		tell("Connection", c.info)
+	}
+	for _, d := range b.order {
+		info := &message.DestinationInfo{Destination: d.name, Op: message.AddDestination}
+		if d.name.IsTemp() {
+			info.Connection = d.name.TempOwner()
+		}
+		if d.ownerPeer != "" {
+			info.BrokerPath = []message.BrokerID{d.ownerPeer}
+		}
+		tell(d.name.Kind.String(), info)
+	}
+	for _, c := range b.connOrder {
+		for _, p := range sortedProducers(c.producers) {
+			if p.dest != nil {
+				tell("Producer."+family(p.info.Destination), p.info, primitive.Entry{
+					Key: "producerCount", Value: int32(p.dest.producerCount)})
+			}
+		}
+		for _, s := range c.order {
+			if !s.info.Browser {
+				b.tellSubscription(tell, s.info)
+			}
+		}
+	}
+	b.networks.existing(b, tell)
+}
+
+func (b *Broker) tellSubscription(tell func(string, message.Command, ...primitive.Entry),
+	info *message.ConsumerInfo) {
+	if !info.Destination.IsAdvisory() {
+		tell("Consumer."+family(info.Destination), info, primitive.Entry{Key: "consumerCount",
+			Value: int32(b.consumerCount(info.Destination))})
+	}
+}

@@ -1,0 +1,192 @@
+package broker
+
+import (
+	"strconv"
+	"time"
+
+	"hopwire/internal/broker/usage"
+	"hopwire/internal/loop"
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+	"hopwire/internal/policy"
+	"hopwire/internal/store"
+)
+
+// Options say what a broker is. The zero value of a field has the default named with it.
+type Options struct {
+	Name string           // brokerName; default "localhost"
+	ID   message.BrokerID // made once and kept; default is made from chance
+	URL  string           // where clients reach it, told to clients and peers
+
+	DataDirectory string // told by the statistics plugin
+
+	Persistent bool        // persistent messages go to the store
+	Advisories bool        // advisorySupport
+	Statistics bool        // statisticsBrokerPlugin
+	Policies   *policy.Map // destinationPolicy; nil is none
+
+	MemoryLimitBytes int64 // memoryUsage; 0 is none
+	StoreLimitBytes  int64 // storeUsage; 0 is none
+
+	SendFailIfNoSpace bool // systemUsage sendFailIfNoSpace
+	// SendFailIfNoSpaceAfter is sendFailIfNoSpaceAfterTimeout; 0 waits for ever.
+	SendFailIfNoSpaceAfter time.Duration
+
+	Authenticator Authenticator // nil lets everybody in
+
+	Predeclared []message.Destination // <destinations>
+
+	Observe func(Event) // told of what happens; nil nobody
+}
+
+func (o Options) withDefaults(env loop.Env) Options {
+	if o.Name == "" {
+		o.Name = "localhost"
+	}
+	if o.ID == "" {
+		o.ID = message.BrokerID("ID:" + o.Name + "-" + strconv.FormatUint(env.Rand(), 36) + "-0:1")
+	}
+	if o.Policies == nil {
+		o.Policies = &policy.Map{}
+	}
+	if o.Observe == nil {
+		o.Observe = func(Event) {}
+	}
+	return o
+}
+
+// Authenticator tells who a connection is.
+type Authenticator interface {
+	// Authenticate gives the principal, or an error of kind Denied.
+	Authenticate(userName, password string) (Principal, error)
+}
+
+// Principal is an authenticated user with its groups.
+type Principal struct {
+	User   string
+	Groups []string
+}
+
+// Storage is the store as the broker's loop sees it: everything answers later, on the loop. A read
+// sees every batch committed before the call.
+type Storage interface {
+	Commit(b *store.Batch, done func(error))
+	Page(r store.PageRequest, done func([]store.Stored, error))
+	Receipts(dest store.DestID, peer message.BrokerID, done func([]store.Receipt, error))
+	Expired(before int64, limit int, done func([]store.ExpiredRef, error))
+	Space() store.Space
+}
+
+// Broker is one broker. All methods run on its loop.
+type Broker struct {
+	env loop.Env
+	opt Options
+
+	steps   []step
+	journal journal
+	memory  *usage.Usage
+
+	dests    map[message.Destination]*destination
+	order    []*destination // dests in the order of their making; nil where one was removed
+	wild     []*consumer    // consumers of patterns, joined by each new matching destination
+	nextDest store.DestID
+
+	connections map[message.ConnectionID]*Connection
+	connOrder   []*Connection
+	clientIDs   map[string]*Connection
+	advisories  advisories
+	networks    networks
+	parked      []*destination // those with parked sends
+	dirty       []*queueHost   // queues to dispatch at the end of the turn
+
+	sequence int64 // brokerSequenceId of the last message
+	ids      int64 // running number of our own messages and consumers
+	counts   Counts
+	stopping bool
+}
+
+// New makes a broker over what the store had at start.
+func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Broker {
+	o = o.withDefaults(env)
+	b := &Broker{
+		env:         env,
+		opt:         o,
+		steps:       sendSteps(),
+		memory:      usage.New(nil, o.MemoryLimitBytes),
+		dests:       map[message.Destination]*destination{},
+		nextDest:    1,
+		connections: map[message.ConnectionID]*Connection{},
+		clientIDs:   map[string]*Connection{},
+		counts:      Counts{Reasons: map[message.Reason]int64{}},
+	}
+	b.journal = journal{b: b, storage: storage, batch: &store.Batch{}, gen: 1}
+	b.advisories.exact = map[string][]*consumer{}
+	b.networks.init()
+	for i := range headers {
+		b.restore(&headers[i])
+	}
+	for _, d := range o.Predeclared {
+		b.destination(d)
+	}
+	b.scheduleExpiry()
+	return b
+}
+
+// Info introduces the broker.
+func (b *Broker) Info() message.BrokerInfo {
+	return message.BrokerInfo{ID: b.opt.ID, Name: b.opt.Name, URL: b.opt.URL}
+}
+
+// EndTurn is called at the end of every turn of the loop: it delivers what can be delivered, hands
+// the turn's batch to the store and lets parked sends go on.
+func (b *Broker) EndTurn() {
+	b.unpark()
+	for len(b.dirty) > 0 {
+		dirty := b.dirty
+		b.dirty = nil
+		for _, h := range dirty {
+			h.dirty = false
+			if !h.dest.gone {
+				h.queue.Dispatch()
+			}
+		}
+		b.unpark()
+		if b.turnIsLong() {
+			break
+		}
+	}
+	b.journal.flush()
+}
+
+// turnIsLong keeps dispatches that wake each other from holding the loop: what is left is done in
+// the next turn.
+func (b *Broker) turnIsLong() bool {
+	if len(b.dirty) == 0 {
+		return true
+	}
+	b.env.Soon(func() {})
+	return true
+}
+
+// newID gives a running number for a message, consumer or producer of the broker itself.
+func (b *Broker) newID() int64 {
+	b.ids++
+	return b.ids
+}
+
+// ownConnection is the connection id of the broker's own messages.
+func (b *Broker) ownConnection() message.ConnectionID {
+	return message.ConnectionID(b.opt.ID)
+}
+
+// Stop closes all connections; what was confirmed is in the store when drained is called.
+func (b *Broker) Stop(drained func()) {
+	b.stopping = true
+	for _, c := range append([]*Connection(nil), b.connOrder...) {
+		c.close("the broker is stopping")
+	}
+	b.clearMarks()
+	b.journal.drain(drained)
+}
+
+var _ network.Candidate = (*candidate)(nil)

@@ -1,0 +1,432 @@
+package broker
+
+import (
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+// Outbox takes what goes out to one connection. It is called on the loop and never blocks; what it
+// is given is flushed at the end of the turn.
+type Outbox interface {
+	// Deliver dispatches a message to a consumer.
+	Deliver(c message.ConsumerID, d message.Destination, m *message.Message, redelivery int32)
+	// Respond answers the command with that id, without data.
+	Respond(correlation int32)
+	// Send sends any other command.
+	Send(c message.Command)
+	// Close ends the connection after what waits was sent; why is logged.
+	Close(why string)
+}
+
+// Remote says where a connection comes from.
+type Remote struct {
+	Address      string
+	Connector    string // name of the transport connector
+	HopwireLevel int    // of a peer broker; 0 for clients and ActiveMQ
+}
+
+// refusedDelay is how long a refused connection stays, so that its client reads why.
+const refusedDelay = 2 * time.Second
+
+// Connection is one client's or peer's connection: its sessions, consumers, producers and
+// transactions.
+type Connection struct {
+	b      *Broker
+	out    Outbox
+	remote Remote
+
+	id        message.ConnectionID
+	clientID  string
+	info      *message.ConnectionInfo
+	principal Principal
+	opened    bool
+	closed    bool
+
+	sessions     map[message.SessionID]bool
+	consumers    map[message.ConsumerID]*consumer
+	order        []*consumer
+	producers    map[message.ProducerID]*producer
+	transactions map[message.TransactionID]*transaction
+	temps        []*destination
+
+	network bool // a peer broker's bridge
+	peer    network.Peer
+	duplex  func(info *message.BrokerInfo)
+	mirror  *message.BrokerInfo // a duplex peer's introduction
+
+	last *producer // of the last message: producers send in runs
+}
+
+// producer is one open producer.
+type producer struct {
+	info *message.ProducerInfo
+	conn *Connection
+	dest *destination // whose producer count it is in
+}
+
+// Connect begins a connection. duplex is called when the peer asks for a bridge in the other
+// direction over the same connection; nil refuses that.
+func (b *Broker) Connect(out Outbox, r Remote, duplex func(*message.BrokerInfo)) *Connection {
+	b.counts.Connections++
+	return &Connection{b: b, out: out, remote: r, duplex: duplex,
+		sessions:     map[message.SessionID]bool{},
+		consumers:    map[message.ConsumerID]*consumer{},
+		producers:    map[message.ProducerID]*producer{},
+		transactions: map[message.TransactionID]*transaction{},
+	}
+}
+
+// Greeting is what the broker says first on every connection.
+func (b *Broker) Greeting() *message.BrokerInfo {
+	info := b.Info()
+	return &info
+}
+
+// Handle executes one command of the connection and answers it if it asks for that.
+func (c *Connection) Handle(cmd message.Command) {
+	if c.closed {
+		return
+	}
+	switch cmd := cmd.(type) {
+	case *message.Message:
+		c.send(cmd)
+		return
+	case *message.MessageAck:
+		c.answer(cmd, c.ack(cmd))
+		return
+	case *message.TransactionInfo:
+		c.transact(cmd)
+		return
+	case *message.RemoveInfo:
+		c.answer(cmd, c.remove(cmd))
+		if id, ok := cmd.Object.(message.ConnectionID); ok && id == c.id {
+			c.release()
+		}
+		return
+	case *message.ShutdownInfo:
+		c.close("")
+		return
+	}
+	c.handleInfo(cmd)
+}
+
+// handleInfo executes the commands that open, close and steer.
+func (c *Connection) handleInfo(cmd message.Command) {
+	var err error
+	switch cmd := cmd.(type) {
+	case *message.ConnectionInfo:
+		c.open(cmd)
+		return
+	case *message.SessionInfo:
+		if err = c.mustBe(cmd.ID.Connection); err == nil {
+			c.sessions[cmd.ID] = true
+		}
+	case *message.ProducerInfo:
+		err = c.addProducer(cmd)
+	case *message.ConsumerInfo:
+		c.addConsumer(cmd)
+		return
+	case *message.DestinationInfo:
+		err = c.destination(cmd)
+	case *message.RemoveSubscriptionInfo:
+		err = message.Errorf(message.InvalidDestination,
+			"No durable subscription exists for clientID: %s and subscriptionName: %s",
+			cmd.ClientID, cmd.SubscriptionName)
+	case *message.MessagePull:
+		err = c.pull(cmd)
+	case *message.ConsumerControl:
+		c.control(cmd)
+	case *message.BrokerInfo:
+		c.introduce(cmd)
+	case *message.BrokerSubscriptionInfo:
+		// Durable subscriptions of a peer: none can match ours.
+	case *message.ControlCommand:
+		c.talk(cmd)
+	case *message.KeepAliveInfo:
+		if cmd.ResponseRequired {
+			c.out.Send(&message.KeepAliveInfo{})
+		}
+		return
+	}
+	c.answer(cmd, err)
+}
+
+// answer responds to a command: to one that asked always, to others only with an error.
+func (c *Connection) answer(cmd message.Command, err error) {
+	h := cmd.Head()
+	switch {
+	case err == nil && h.ResponseRequired:
+		c.out.Respond(h.CommandID)
+	case err != nil:
+		c.refuse(h, err)
+	}
+}
+
+// refuse reports an error, as an answer if one is asked for.
+func (c *Connection) refuse(h *message.Header, err error) {
+	t := exception(err)
+	if h.ResponseRequired {
+		c.out.Send(&message.Response{Correlation: h.CommandID, Exception: t})
+		return
+	}
+	c.out.Send(&message.ConnectionError{Exception: t})
+}
+
+// open authenticates and registers the connection.
+func (c *Connection) open(info *message.ConnectionInfo) {
+	if c.opened && info.ID == c.id {
+		c.answer(info, nil)
+		return
+	}
+	err := c.admit(info)
+	if err != nil {
+		c.b.tell(Event{Kind: ConnectionRefused, Reason: message.RemoteDenied,
+			Text: c.remote.Address + ": " + err.Error()})
+		c.refuse(&info.Header, err)
+		c.b.env.After(refusedDelay, func() { c.close("refused: " + err.Error()) })
+		return
+	}
+	if info.ResponseRequired {
+		c.out.Respond(info.CommandID)
+	}
+	if info.Manageable {
+		c.out.Send(&message.ConnectionControl{FaultTolerant: info.FaultTolerant})
+	}
+	c.b.tell(Event{Kind: ConnectionOpened, Text: c.remote.Address + " as " + c.clientID})
+	c.b.adviseConnection(c)
+	if c.mirror != nil && c.duplex != nil {
+		c.duplex(c.mirror)
+	}
+}
+
+func (c *Connection) admit(info *message.ConnectionInfo) error {
+	b := c.b
+	switch {
+	case b.stopping:
+		return message.Errorf(message.Unavailable, "broker %s is stopping", b.opt.Name)
+	case info.ClientID == "":
+		return message.Errorf(message.InvalidClientID,
+			"No clientID specified for connection request")
+	case c.opened:
+		return message.Errorf(message.IllegalState, "connection %s is open already as %s",
+			info.ID, c.id)
+	}
+	principal := Principal{User: info.UserName}
+	if b.opt.Authenticator != nil {
+		var err error
+		if principal, err = b.opt.Authenticator.Authenticate(info.UserName, info.Password); err != nil {
+			return err
+		}
+	}
+	if old := b.connections[info.ID]; old != nil {
+		old.close("taken over by a new connection of the same client")
+	}
+	if old := b.clientIDs[info.ClientID]; old != nil {
+		if !c.network {
+			return message.Errorf(message.InvalidClientID,
+				"Broker: %s - Client: %s already connected from %s",
+				b.opt.Name, info.ClientID, old.remote.Address)
+		}
+		// A peer's new link ends its old one, dead or not: answers of both must not mix.
+		old.close("the peer's bridge connected again")
+	}
+	kept := *info
+	kept.Password = ""
+	c.info, c.id, c.clientID, c.principal, c.opened = &kept, info.ID, info.ClientID, principal, true
+	b.connections[c.id] = c
+	b.connOrder = append(b.connOrder, c)
+	b.clientIDs[c.clientID] = c
+	c.sessions[message.SessionID{Connection: c.id, Value: -1}] = true
+	return nil
+}
+
+// introduce takes a broker's BrokerInfo: from here on this is a peer's bridge. A duplex peer's
+// other direction begins when its ConnectionInfo was let in.
+func (c *Connection) introduce(info *message.BrokerInfo) {
+	if !info.NetworkConnection {
+		return
+	}
+	c.network = true
+	c.peer = network.Peer{ID: info.ID, Name: info.Name, Hopwire: c.remote.HopwireLevel > 0,
+		Prefetch: prefetchOf(info.NetworkProperties)}
+	if info.Duplex {
+		c.mirror = info
+	}
+}
+
+func (c *Connection) mustBe(id message.ConnectionID) error {
+	if !c.opened || id != c.id {
+		return message.Errorf(message.IllegalState,
+			"Cannot use connection %s: it had not been registered", id)
+	}
+	return nil
+}
+
+func (c *Connection) mustHave(s message.SessionID) error {
+	if err := c.mustBe(s.Connection); err != nil {
+		return err
+	}
+	if !c.sessions[s] {
+		return message.Errorf(message.IllegalState,
+			"Cannot use session %s: it had not been registered", s)
+	}
+	return nil
+}
+
+func (c *Connection) addProducer(info *message.ProducerInfo) error {
+	if err := c.mustHave(info.ID.SessionID()); err != nil {
+		return err
+	}
+	if c.producers[info.ID] != nil {
+		return nil
+	}
+	p := &producer{info: info, conn: c}
+	if !info.Destination.IsZero() && !info.Destination.IsComposite() && !info.Destination.IsAdvisory() {
+		d, err := c.b.reach(c, info.Destination)
+		if err != nil {
+			return err
+		}
+		p.dest = d
+		d.producerCount++
+	}
+	c.producers[info.ID] = p
+	c.b.adviseProducer(p, false)
+	return nil
+}
+
+// remove closes what a RemoveInfo names.
+func (c *Connection) remove(cmd *message.RemoveInfo) error {
+	switch id := cmd.Object.(type) {
+	case message.ConsumerID:
+		if s := c.consumers[id]; s != nil {
+			s.end(cmd.LastDelivered)
+		}
+	case message.ProducerID:
+		p := c.producers[id]
+		if p == nil {
+			return message.Errorf(message.IllegalState,
+				"Cannot remove a producer that had not been registered: %s", id)
+		}
+		c.endProducer(p)
+	case message.SessionID:
+		c.endSession(id, cmd.LastDelivered)
+	case message.ConnectionID:
+		return c.mustBe(id)
+	}
+	return nil
+}
+
+func (c *Connection) endProducer(p *producer) {
+	delete(c.producers, p.info.ID)
+	c.last = nil
+	if p.dest != nil {
+		p.dest.producerCount--
+	}
+	c.b.adviseProducer(p, true)
+}
+
+func (c *Connection) endSession(id message.SessionID, last int64) {
+	for _, s := range append([]*consumer(nil), c.order...) {
+		if s.info.ID.SessionID() == id {
+			s.end(last)
+		}
+	}
+	for _, p := range sortedProducers(c.producers) {
+		if p.info.ID.SessionID() == id {
+			c.endProducer(p)
+		}
+	}
+	delete(c.sessions, id)
+}
+
+// release gives back everything the connection holds; it may be opened again.
+func (c *Connection) release() {
+	if !c.opened {
+		return
+	}
+	for _, tx := range c.transactions {
+		tx.rollback()
+	}
+	for _, s := range append([]*consumer(nil), c.order...) {
+		s.end(message.LastDeliveredUnknown)
+	}
+	for _, p := range sortedProducers(c.producers) {
+		c.endProducer(p)
+	}
+	for _, d := range append([]*destination(nil), c.temps...) {
+		c.b.removeDestination(d, true)
+	}
+	c.temps = nil
+	c.opened = false
+	b := c.b
+	delete(b.connections, c.id)
+	for i, o := range b.connOrder {
+		if o == c {
+			b.connOrder = append(b.connOrder[:i], b.connOrder[i+1:]...)
+			break
+		}
+	}
+	if b.clientIDs[c.clientID] == c {
+		delete(b.clientIDs, c.clientID)
+	}
+	b.adviseConnectionGone(c)
+	b.tell(Event{Kind: ConnectionClosed, Text: c.remote.Address + " as " + c.clientID})
+}
+
+// close ends the connection from this side.
+func (c *Connection) close(why string) {
+	if c.closed {
+		return
+	}
+	c.release()
+	c.closed = true
+	c.out.Close(why)
+}
+
+// Gone tells that the connection's socket is gone.
+func (c *Connection) Gone() {
+	if !c.closed {
+		c.release()
+		c.closed = true
+	}
+}
+
+// destination executes a DestinationInfo.
+func (c *Connection) destination(info *message.DestinationInfo) error {
+	if err := c.mustBe(c.id); err != nil {
+		return err
+	}
+	switch info.Op {
+	case message.AddDestination:
+		d := c.b.destination(info.Destination)
+		if info.Destination.IsTemp() && d.owner == nil {
+			d.owner = c
+			c.temps = append(c.temps, d)
+		}
+		return nil
+	case message.RemoveDestination:
+		d := c.b.find(info.Destination)
+		if d == nil {
+			return nil
+		}
+		if err := c.b.removeDestination(d, info.Timeout > 0 && !d.name.IsTemp()); err != nil {
+			return err
+		}
+		if d.owner != nil {
+			d.owner.forgetTemp(d)
+		}
+		return nil
+	}
+	return message.Errorf(message.Protocol, "unknown destination operation %d", info.Op)
+}
+
+func (c *Connection) forgetTemp(d *destination) {
+	for i, t := range c.temps {
+		if t == d {
+			c.temps = append(c.temps[:i], c.temps[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,347 @@
+package broker
+
+import (
+	"time"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/broker/window"
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+	"hopwire/internal/selector"
+)
+
+// consumer is a client's subscription. On queues it is offered copies through a slot per queue; on
+// topics every message comes to it and waits in its backlog. One window covers all its queues.
+type consumer struct {
+	b        *Broker
+	conn     *Connection
+	info     *message.ConsumerInfo
+	selector *selector.Selector
+	members  []message.Destination // of the destination, as written
+
+	window    *window.Window[*queue.Copy]
+	slots     []consumerSlot
+	topics    []*destination
+	backlog   backlog
+	inFlight  int // topic messages dispatched and not acknowledged
+	delivered int // of the acknowledged ones, those that were only reported as delivered
+	topicMax  int // prefetch for topics
+	browse    *browse
+	pull      *pull
+	ended     bool
+	counts    struct{ dispatched, acked int64 }
+}
+
+type consumerSlot struct {
+	dest *destination
+	slot *queue.Slot
+}
+
+// addConsumer opens a consumer and answers, before its first dispatch.
+func (c *Connection) addConsumer(info *message.ConsumerInfo) {
+	if c.consumers[info.ID] != nil {
+		c.answer(info, nil)
+		return
+	}
+	s, err := c.newConsumer(info)
+	if err != nil {
+		c.refuse(&info.Header, err)
+		return
+	}
+	c.consumers[info.ID] = s
+	c.order = append(c.order, s)
+	c.answer(info, nil)
+	s.begin()
+}
+
+func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) {
+	if err := c.mustHave(info.ID.SessionID()); err != nil {
+		return nil, err
+	}
+	if info.Destination.Name == "" {
+		return nil, message.Errorf(message.InvalidDestination,
+			"consumer %s names no destination", info.ID)
+	}
+	if info.SubscriptionName != "" {
+		return nil, message.Errorf(message.IllegalState,
+			"durable subscriptions are not supported: %s of client %s on %s",
+			info.SubscriptionName, c.clientID, info.Destination)
+	}
+	sel, err := selector.Parse(info.Selector)
+	if err != nil {
+		return nil, message.Errorf(message.InvalidSelector, "%w", err)
+	}
+	s := &consumer{b: c.b, conn: c, info: info, selector: sel,
+		members: info.Destination.Split()}
+	for _, m := range s.members {
+		if m.IsPattern() || m.IsAdvisory() {
+			continue
+		}
+		if _, err := c.b.reach(c, m); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range sel.Warnings() {
+		c.b.tell(Event{Kind: ConsumerWarning, Dest: info.Destination, Text: w})
+	}
+	return s, nil
+}
+
+// begin attaches the consumer to what it names.
+func (s *consumer) begin() {
+	entry := s.b.opt.Policies.Find(s.members[0])
+	asked := int(s.info.PrefetchSize)
+	s.window = window.New[*queue.Copy](
+		entry.Window(s.members[0], asked, false, s.info.Browser), entry.Prefetch.Extension)
+	s.topicMax = s.window.Prefetch()
+	if s.info.Browser {
+		s.startBrowse()
+		return
+	}
+	wild := false
+	for _, m := range s.members {
+		switch {
+		case m.IsAdvisory():
+			s.b.advisories.add(m, s)
+		case m.IsPattern():
+			wild = true
+		default:
+			s.attach(s.b.destination(m))
+		}
+	}
+	if wild {
+		s.b.wild = append(s.b.wild, s)
+		for _, d := range append([]*destination(nil), s.b.order...) {
+			if s.matches(d.name) {
+				s.attach(d)
+			}
+		}
+	}
+	s.b.adviseConsumer(s, false)
+	s.b.advisories.replay(s)
+}
+
+// matches reports whether a pattern of the consumer takes the destination. Advisory topics are no
+// destinations in this sense.
+func (s *consumer) matches(d message.Destination) bool {
+	for _, m := range s.members {
+		if m.IsPattern() && !m.IsAdvisory() && policy.Matches(m, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// attach joins the consumer to one destination.
+func (s *consumer) attach(d *destination) {
+	for _, o := range d.consumers {
+		if o == s {
+			return
+		}
+	}
+	d.consumers = append(d.consumers, s)
+	if d.queue == nil {
+		s.topics = append(s.topics, d)
+		return
+	}
+	slot := d.queue.Attach(s, queue.Traits{Priority: s.priority(d)})
+	s.slots = append(s.slots, consumerSlot{d, slot})
+}
+
+func (s *consumer) priority(d *destination) int {
+	if !d.policy.Dispatch.UseConsumerPriority {
+		return 0
+	}
+	return int(s.info.Priority)
+}
+
+// detach takes the consumer off one destination that goes.
+func (s *consumer) detach(d *destination) {
+	d.dropConsumer(s)
+	for i, cs := range s.slots {
+		if cs.dest == d {
+			d.queue.Detach(cs.slot)
+			s.slots = append(s.slots[:i], s.slots[i+1:]...)
+			break
+		}
+	}
+	for i, t := range s.topics {
+		if t == d {
+			s.topics = append(s.topics[:i], s.topics[i+1:]...)
+			break
+		}
+	}
+}
+
+func (d *destination) dropConsumer(s *consumer) {
+	for i, o := range d.consumers {
+		if o == s {
+			d.consumers = append(d.consumers[:i], d.consumers[i+1:]...)
+			return
+		}
+	}
+}
+
+// Gate implements queue.Subscriber.
+func (s *consumer) Gate(time.Duration) message.Verdict {
+	if s.window.Room() == 0 {
+		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
+			Reason: message.WindowFull}
+	}
+	return message.Verdict{}
+}
+
+// Verdict implements queue.Subscriber.
+func (s *consumer) Verdict(c *queue.Copy, _ time.Duration) message.Verdict {
+	return s.verdict(c.Message, c.Redelivery)
+}
+
+func (s *consumer) verdict(m *message.Message, redelivery int32) message.Verdict {
+	if s.info.NoLocal && m.ID.Producer.Connection == s.conn.id {
+		return message.Refused(message.NoLocal)
+	}
+	if m.TargetConsumer != (message.ConsumerID{}) && m.TargetConsumer != s.info.ID {
+		return message.Refused(message.NotTarget)
+	}
+	if s.selector != nil &&
+		!s.selector.Matches(message.View{Message: m, Redelivery: redelivery}) {
+		return message.Refused(message.SelectorNoMatch)
+	}
+	return message.Verdict{}
+}
+
+// Take implements queue.Subscriber.
+func (s *consumer) Take(c *queue.Copy) bool {
+	c.Owner = s
+	d := s.destOf(c)
+	more := s.window.Add(c, c.Message, d.name)
+	s.dispatched(d)
+	s.conn.out.Deliver(s.info.ID, d.name, c.Message, c.Redelivery)
+	if s.pull != nil {
+		s.pull.answered()
+	}
+	return more
+}
+
+// destOf finds the queue that the copy belongs to.
+func (s *consumer) destOf(c *queue.Copy) *destination {
+	if len(s.slots) == 1 {
+		return s.slots[0].dest
+	}
+	return s.b.dests[c.Message.Destination]
+}
+
+func (s *consumer) dispatched(d *destination) {
+	s.counts.dispatched++
+	d.counts.Dispatched++
+	s.b.counts.Dispatched++
+}
+
+// ready tells all queues that the window has room.
+func (s *consumer) ready() {
+	if s.window.Room() == 0 {
+		return
+	}
+	for _, cs := range s.slots {
+		cs.slot.Ready()
+	}
+}
+
+// end closes the consumer; last says what its application saw.
+func (s *consumer) end(last int64) {
+	if s.ended {
+		return
+	}
+	s.ended = true
+	c := s.conn
+	delete(c.consumers, s.info.ID)
+	for i, o := range c.order {
+		if o == s {
+			c.order = append(c.order[:i], c.order[i+1:]...)
+			break
+		}
+	}
+	if s.browse != nil {
+		s.browse.stop()
+		return
+	}
+	if s.pull != nil {
+		s.pull.cancel()
+	}
+	s.b.wild = without(s.b.wild, s)
+	s.b.advisories.drop(s)
+	s.giveBack(last)
+	for _, cs := range s.slots {
+		cs.dest.dropConsumer(s)
+		cs.dest.queue.Detach(cs.slot)
+	}
+	for _, d := range s.topics {
+		d.dropConsumer(s)
+	}
+	s.backlog.release()
+	s.slots, s.topics = nil, nil
+	s.b.adviseConsumer(s, true)
+	s.b.relieve()
+}
+
+// giveBack returns what the window holds to its queues. The count goes up for what the
+// application may have seen: everything when that is unknown, nothing when nothing was delivered,
+// else up to the message with that broker sequence.
+func (s *consumer) giveBack(last int64) {
+	seen := last != message.LastDeliveredUnset
+	back := map[*destination][]*queue.Copy{}
+	var order []*destination
+	s.window.Each(func(e *window.Entry[*queue.Copy]) {
+		c := e.Ref
+		d := s.b.dests[e.Destination]
+		if d == nil || !c.Out() {
+			return
+		}
+		if seen {
+			c.Redelivery++
+			s.b.journal.redelivered(d, c)
+		}
+		if c.Message.BrokerSequence == last {
+			seen = false
+		}
+		if back[d] == nil {
+			order = append(order, d)
+		}
+		back[d] = append(back[d], c)
+	})
+	for _, d := range order {
+		d.queue.Return(back[d])
+	}
+}
+
+func without(list []*consumer, s *consumer) []*consumer {
+	for i, o := range list {
+		if o == s {
+			return append(list[:i:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+// control executes a ConsumerControl: a new prefetch.
+func (c *Connection) control(cmd *message.ConsumerControl) {
+	s := c.consumers[cmd.Consumer]
+	if s == nil || s.window == nil {
+		return
+	}
+	n := s.b.opt.Policies.Find(s.members[0]).Window(s.members[0], int(cmd.Prefetch), false,
+		s.info.Browser)
+	s.window.SetPrefetch(n)
+	s.topicMax = n
+	s.ready()
+	s.drainBacklog()
+}
+
+// holdsInTransaction reports whether the copy was acknowledged in a transaction not committed yet.
+func (s *consumer) holdsInTransaction(c *queue.Copy) bool {
+	held := false
+	s.window.Each(func(e *window.Entry[*queue.Copy]) {
+		held = held || e.Ref == c && !e.Transaction().IsZero()
+	})
+	return held
+}

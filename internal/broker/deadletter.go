@@ -1,0 +1,75 @@
+package broker
+
+import (
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+	"hopwire/openwire/primitive"
+)
+
+// deadLetter puts a copy of the message where the destination's strategy says, with the cause. It
+// does not remove the original.
+func (b *Broker) deadLetter(d *destination, m *message.Message, redelivery int32, cause string,
+	expired bool) {
+	strategy := &d.policy.DeadLetter
+	target := strategy.Target(d.name, "")
+	switch {
+	case target.IsZero(), target == d.name,
+		!m.Persistent && !strategy.ProcessNonPersistent,
+		expired && !strategy.ProcessExpired:
+		reason := message.NoConsumer
+		if expired {
+			reason = message.Expired
+		}
+		b.drop(d, reason, m)
+		return
+	}
+	dead, err := deadCopy(d, m, target, cause)
+	if err != nil {
+		b.drop(d, message.FrameTooBig, m)
+		return
+	}
+	t := b.destination(target)
+	if strategy.Expiration > 0 {
+		dead.Expiration = b.env.Wall() + strategy.Expiration.Milliseconds()
+	}
+	b.counts.DeadLetters++
+	b.tell(Event{Kind: MessageDead, Dest: d.name, Text: m.ID.String() + ": " + cause, Count: 1})
+	b.sequence++
+	dead.BrokerSequence = b.sequence
+	b.put(t, dead, nil)
+	b.adviseMessage("MessageDLQd", d, m)
+}
+
+// deadCopy makes the copy for a dead letter queue, with the properties that ActiveMQ gives it.
+func deadCopy(d *destination, m *message.Message, target message.Destination,
+	cause string) (*message.Message, error) {
+	dead := m.Clone()
+	set := []primitive.Entry{
+		{Key: "originalExpiration", Value: m.Expiration},
+		{Key: "dlqDeliveryFailureCause", Value: cause},
+	}
+	if !m.Persistent {
+		set = append(set, primitive.Entry{Key: "originalDeliveryMode", Value: "NON_PERSISTENT"})
+	}
+	if err := dead.SetProperties(set...); err != nil {
+		return nil, err
+	}
+	dead.Expiration, dead.Persistent, dead.RedeliveryCounter = 0, true, 0
+	dead.Transaction = message.TransactionID{}
+	dead.OriginalDestination = d.name
+	dead.Destination = target
+	return dead, nil
+}
+
+// expire removes a copy whose time is over; it may go to the dead letter queue.
+func (b *Broker) expire(d *destination, c *queue.Copy) {
+	b.countExpired(d, c.Message)
+	b.deadLetter(d, c.Message, c.Redelivery, expiredCause(c.Message), true)
+	b.settle(d, c)
+}
+
+func (b *Broker) countExpired(d *destination, m *message.Message) {
+	d.counts.Expired++
+	b.counts.Expired++
+	b.adviseMessage("Expired", d, m)
+}

@@ -1,0 +1,244 @@
+package broker
+
+import (
+	"hopwire/internal/broker/audit"
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/broker/usage"
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+	"hopwire/internal/store"
+)
+
+// sequenceBlock is how many sequences a header reserves ahead.
+const sequenceBlock = 1000
+
+// destination is one queue or topic with all that belongs to it.
+type destination struct {
+	name   message.Destination
+	id     store.DestID
+	policy *policy.Entry
+	usage  *usage.Usage
+	gone   bool
+
+	queue     *queue.Queue // queues
+	host      *queueHost
+	consumers []*consumer // clients' consumers, in the order of their making
+	nets      []*netSub   // bridges' subscriptions
+
+	stored      int64 // copies with a record in the store
+	storedBytes int64
+	reserved    uint64                      // sequences below it are reserved durably or in the batch
+	marks       map[message.BrokerID]uint64 // forwardedBelow
+	bootMarks   map[message.BrokerID]uint64 // those of the last run, while their peer is not asked
+	bootAsked   map[message.BrokerID]uint64 // stored copies below it were asked about
+	touched     bool                        // its header goes into the batch
+
+	receipts  *audit.Receipts
+	producers *audit.Producers
+	loading   map[message.BrokerID][]func() // arrivals that wait for the peer's receipts
+	parked    []*arrival
+
+	owner         *Connection // of a temporary destination
+	ownerPeer     message.BrokerID
+	producerCount int
+	counts        DestinationCounts
+	reasons       map[message.Reason]int64
+}
+
+// DestinationCounts are one destination's totals.
+type DestinationCounts struct {
+	Enqueued, Dequeued, Dispatched, Expired, Forwarded, Duplicates int64
+	Bytes                                                          int64 // of all enqueued
+}
+
+// find gives a destination that exists.
+func (b *Broker) find(name message.Destination) *destination { return b.dests[name] }
+
+// destination gives the destination, made if need be.
+func (b *Broker) destination(name message.Destination) *destination {
+	if d := b.dests[name]; d != nil {
+		return d
+	}
+	return b.add(name, "")
+}
+
+// add makes a destination; peer is the broker whose temporary destination it mirrors.
+func (b *Broker) add(name message.Destination, peer message.BrokerID) *destination {
+	d := b.make(name, b.nextDest)
+	d.ownerPeer = peer
+	b.nextDest++
+	if name.Kind == message.Queue && b.opt.Persistent {
+		b.journal.touch(d)
+	}
+	b.join(d)
+	b.adviseDestination(d, message.AddDestination)
+	b.tell(Event{Kind: DestinationAdded, Dest: name})
+	return d
+}
+
+// make makes a destination without telling anybody.
+func (b *Broker) make(name message.Destination, id store.DestID) *destination {
+	entry := b.opt.Policies.Find(name)
+	d := &destination{name: name, id: id, policy: entry,
+		usage:   usage.New(b.memory, entry.Memory.LimitBytes),
+		reasons: map[message.Reason]int64{}}
+	if name.IsQueue() {
+		d.host = &queueHost{b: b, dest: d}
+		d.queue = queue.New(name, b.env, d.host, 1)
+		d.host.queue = d.queue
+	}
+	b.dests[name] = d
+	b.order = append(b.order, d)
+	return d
+}
+
+// restore makes a destination from its header.
+func (b *Broker) restore(h *store.Header) {
+	d := b.make(h.Destination, h.ID)
+	b.nextDest = max(b.nextDest, h.ID+1)
+	d.stored, d.storedBytes = h.Count, h.Bytes
+	d.reserved = uint64(h.Reserved)
+	if d.queue == nil {
+		return
+	}
+	d.queue.Restore(uint64(h.Head), d.reserved, h.Count)
+	for peer, seq := range h.ForwardedBelow {
+		if d.marks == nil {
+			d.marks = map[message.BrokerID]uint64{}
+			d.bootMarks = map[message.BrokerID]uint64{}
+			d.bootAsked = map[message.BrokerID]uint64{}
+		}
+		d.marks[peer] = uint64(seq)
+		d.bootMarks[peer] = uint64(seq)
+	}
+}
+
+// join subscribes the consumers of patterns to a new destination.
+func (b *Broker) join(d *destination) {
+	for _, c := range b.wild {
+		if c.matches(d.name) {
+			c.attach(d)
+		}
+	}
+	b.joinNetworks(d)
+}
+
+// reserve makes sure that the queue's next sequence is reserved.
+func (d *destination) reserve(b *Broker) {
+	if b.opt.Persistent && d.queue.NextSeq() >= d.reserved {
+		d.reserved = d.queue.NextSeq() + sequenceBlock
+		b.journal.touch(d)
+	}
+}
+
+// remove deletes a destination with all its messages. It fails while somebody consumes, unless
+// forced.
+func (b *Broker) removeDestination(d *destination, force bool) error {
+	if !force && (len(d.consumers) > 0 || len(d.nets) > 0) {
+		return message.Errorf(message.IllegalState,
+			"Destination still has an active subscription: %s", d.name)
+	}
+	for _, c := range append([]*consumer(nil), d.consumers...) {
+		c.detach(d)
+	}
+	for _, n := range append([]*netSub(nil), d.nets...) {
+		n.orphan(d)
+	}
+	if d.stored > 0 || d.reserved > 0 {
+		b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
+	}
+	for _, a := range d.parked {
+		a.refuse(message.Errorf(message.InvalidDestination,
+			"%s was removed while the send waited for space", d.name))
+	}
+	d.parked = nil
+	b.memory.Add(-d.usage.Used())
+	d.gone = true
+	delete(b.dests, d.name)
+	for i, o := range b.order {
+		if o == d {
+			b.order = append(b.order[:i], b.order[i+1:]...)
+			break
+		}
+	}
+	b.adviseDestination(d, message.RemoveDestination)
+	b.tell(Event{Kind: DestinationRemoved, Dest: d.name})
+	return nil
+}
+
+// queueHost is what a queue asks of the broker.
+type queueHost struct {
+	b     *Broker
+	dest  *destination
+	queue *queue.Queue
+	dirty bool
+	epoch int
+}
+
+// Wake implements queue.Host.
+func (h *queueHost) Wake(*queue.Queue) {
+	if !h.dirty {
+		h.dirty = true
+		h.b.dirty = append(h.b.dirty, h)
+		h.b.env.Soon(func() {})
+	}
+}
+
+// Expire implements queue.Host.
+func (h *queueHost) Expire(_ *queue.Queue, c *queue.Copy) { h.b.expire(h.dest, c) }
+
+// ReadPage implements queue.Host.
+func (h *queueHost) ReadPage(_ *queue.Queue, from, to uint64) {
+	h.readStored(from, to, func(copies []*queue.Copy, complete uint64) {
+		if copies == nil && complete == from {
+			h.queue.LoadFailed()
+			return
+		}
+		before := h.queue.ResidentBytes()
+		h.queue.Loaded(from, complete, copies)
+		h.dest.usage.Add(h.queue.ResidentBytes() - before)
+		h.b.networks.pageLoaded(h.dest)
+	})
+}
+
+// readStored reads a page of stored copies and tells up to which sequence it is complete; no
+// progress means that it could not be read. It is read when the turn's batch was handed over, so
+// that it shows nothing that this turn removed. A queue that is gone or was purged meanwhile is
+// not told.
+func (h *queueHost) readStored(from, to uint64, done func(c []*queue.Copy, complete uint64)) {
+	epoch := h.epoch
+	h.b.journal.beforeRead(func() {
+		h.b.journal.storage.Page(store.PageRequest{Dest: h.dest.id, From: store.Seq(from),
+			To: store.Seq(to), Count: queue.PageCopies, Bytes: queue.PageBytes},
+			func(page []store.Stored, err error) {
+				switch {
+				case h.dest.gone || h.epoch != epoch:
+				case err != nil:
+					h.b.tell(Event{Kind: StoreTrouble, Dest: h.dest.name,
+						Text: "a page of stored messages could not be read: " + err.Error()})
+					done(nil, from)
+				case len(page) == 0:
+					done(nil, to)
+				default:
+					// Only an empty page tells that nothing follows.
+					done(h.copies(page), uint64(page[len(page)-1].Seq)+1)
+				}
+			})
+	})
+}
+
+func (h *queueHost) copies(page []store.Stored) []*queue.Copy {
+	copies := make([]*queue.Copy, 0, len(page))
+	for _, s := range page {
+		copies = append(copies, &queue.Copy{Seq: uint64(s.Seq), Message: s.Message,
+			Redelivery: max(s.Redelivery, s.Message.RedeliveryCounter),
+			Arrived:    h.b.arrivedBefore(s.Message), Doubts: h.dest.doubts(uint64(s.Seq))})
+	}
+	return copies
+}
+
+// RaiseMark implements queue.Host.
+func (h *queueHost) RaiseMark(s *queue.Slot, seq uint64) {
+	n := s.Sub.(*netSub)
+	h.b.raiseMark(h.dest, n.sub.Peer, seq, s)
+}

@@ -1,0 +1,8 @@
+// Package broker is one broker's core: connections and their sessions, the steps of a send,
+// queues and topics, acknowledgements, transactions, dead letters, advisories, and what its
+// bridges ask of it. It does no I/O: commands come in as values, answers and deliveries go out
+// through Outbox, and what must be durable goes to a Storage that answers later.
+//
+// Everything runs on one loop. State machines with a life of their own are in the packages below
+// this one (queue, window, audit, usage); this package joins them.
+package broker

@@ -1,0 +1,56 @@
+package broker
+
+import "hopwire/internal/message"
+
+// EventKind says what an Event tells.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	ConnectionOpened EventKind = iota
+	ConnectionClosed
+	ConnectionRefused
+	DestinationAdded
+	DestinationRemoved
+	MessageDropped  // Reason says why, Text names the message
+	MessageDead     // to a dead letter queue
+	SendParked      // the first send that waits for space on a destination
+	SendRefused     // Reason says why
+	StoreTrouble    // the store refuses or fails
+	DuplicateKnown  // a resend was recognised
+	DoubtReleased   // copies in doubt were given free without an answer
+	ConsumerWarning // a consumer asked for something that cannot work
+)
+
+// Event is something worth a line, in a log or elsewhere.
+type Event struct {
+	Kind   EventKind
+	Reason message.Reason
+	Dest   message.Destination
+	Text   string // one line: who and what, and what to do
+	Count  int64
+}
+
+// Counts are the broker's totals.
+type Counts struct {
+	Enqueued    int64
+	Dequeued    int64
+	Dispatched  int64
+	Expired     int64
+	DeadLetters int64
+	Duplicates  int64
+	Forwarded   int64 // to peers, settled
+	Received    int64 // from peers
+	Connections int64 // ever opened
+	// Reasons counts refusals, drops and suppressions that ended a message or a command.
+	Reasons map[message.Reason]int64
+}
+
+func (b *Broker) tell(e Event) { b.opt.Observe(e) }
+
+// drop counts a message that ends without being consumed, under its reason.
+func (b *Broker) drop(d *destination, r message.Reason, m *message.Message) {
+	b.counts.Reasons[r]++
+	d.reasons[r]++
+	b.tell(Event{Kind: MessageDropped, Reason: r, Dest: d.name, Text: m.ID.String(), Count: 1})
+}

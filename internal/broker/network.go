@@ -1,0 +1,441 @@
+package broker
+
+import (
+	"time"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+	"hopwire/internal/policy"
+	"hopwire/openwire/primitive"
+)
+
+// networks is what the broker knows of its bridges: their subscriptions and the peers.
+type networks struct {
+	subs  map[message.ConsumerID]*netSub
+	order []*netSub
+	peers []network.Event // bridges that are up, in the order of their start
+	cand  candidate
+	// loads are what waits for a page of a queue.
+	loads map[*destination][]func()
+}
+
+func (n *networks) init() {
+	n.subs = map[message.ConsumerID]*netSub{}
+	n.loads = map[*destination][]func(){}
+}
+
+// whenLoaded runs f when the next page of the queue was read.
+func (n *networks) whenLoaded(d *destination, f func()) { n.loads[d] = append(n.loads[d], f) }
+
+func (n *networks) pageLoaded(d *destination) {
+	waiting := n.loads[d]
+	delete(n.loads, d)
+	for _, f := range waiting {
+		f()
+	}
+}
+
+// netSub is a network subscription: a consumer whose deliveries cross a bridge.
+type netSub struct {
+	b       *Broker
+	sub     *network.Subscription
+	members []message.Destination
+
+	slots    []consumerSlot
+	topics   []*destination
+	inFlight int
+	refs     uint64 // number of topic messages delivered
+	backlog  backlog
+}
+
+// Subscribe implements bridge.Local.
+func (b *Broker) Subscribe(s *network.Subscription) error {
+	if b.networks.subs[s.Info.ID] != nil {
+		return message.Errorf(message.Duplicate, "network subscription %s exists", s.Info.ID)
+	}
+	n := &netSub{b: b, sub: s, members: s.Info.Destination.Split()}
+	b.networks.subs[s.Info.ID] = n
+	b.networks.order = append(b.networks.order, n)
+	for _, m := range n.members {
+		switch {
+		case m.IsAdvisory():
+		case m.IsPattern():
+			for _, d := range append([]*destination(nil), b.order...) {
+				if policy.Matches(m, d.name) {
+					n.attach(d)
+				}
+			}
+		default:
+			n.attach(b.destination(m))
+		}
+	}
+	b.adviseSubscription(s.Info, false)
+	if s.Info.Destination.IsAdvisory() {
+		n.replay()
+	}
+	return nil
+}
+
+func (n *netSub) attach(d *destination) {
+	for _, o := range d.nets {
+		if o == n {
+			return
+		}
+	}
+	d.nets = append(d.nets, n)
+	if d.queue == nil {
+		n.topics = append(n.topics, d)
+		return
+	}
+	slot := d.queue.Attach(n, queue.Traits{Priority: int(n.sub.Info.Priority), Network: true,
+		Ahead: n.sub.Ahead, Mark: n.sub.Doubtful})
+	n.slots = append(n.slots, consumerSlot{d, slot})
+}
+
+// joinNetworks attaches the network subscriptions of patterns to a new destination.
+func (b *Broker) joinNetworks(d *destination) {
+	for _, n := range b.networks.order {
+		for _, m := range n.members {
+			if m.IsPattern() && !m.IsAdvisory() && policy.Matches(m, d.name) {
+				n.attach(d)
+				break
+			}
+		}
+	}
+}
+
+// Wake implements bridge.Local.
+func (b *Broker) Wake(id message.ConsumerID) {
+	if n := b.networks.subs[id]; n != nil {
+		for _, cs := range n.slots {
+			cs.slot.Rescan()
+		}
+		n.drainBacklog()
+	}
+}
+
+// Unsubscribe implements bridge.Local.
+func (b *Broker) Unsubscribe(id message.ConsumerID) {
+	n := b.networks.subs[id]
+	if n == nil {
+		return
+	}
+	delete(b.networks.subs, id)
+	for i, o := range b.networks.order {
+		if o == n {
+			b.networks.order = append(b.networks.order[:i], b.networks.order[i+1:]...)
+			break
+		}
+	}
+	for _, cs := range n.slots {
+		n.giveBack(cs.dest)
+		cs.dest.dropNet(n)
+		cs.dest.queue.Detach(cs.slot)
+	}
+	for _, d := range n.topics {
+		d.dropNet(n)
+	}
+	n.backlog.release()
+	n.slots, n.topics = nil, nil
+	b.adviseSubscription(n.sub.Info, true)
+	b.relieve()
+}
+
+// giveBack puts what was delivered and not settled back in place.
+func (n *netSub) giveBack(d *destination) {
+	for _, c := range d.queue.OutOf(n) {
+		d.queue.Place(c)
+	}
+}
+
+// orphan takes the subscription off a destination that goes.
+func (n *netSub) orphan(d *destination) {
+	d.dropNet(n)
+	for i, cs := range n.slots {
+		if cs.dest == d {
+			n.inFlight -= len(d.queue.OutOf(n))
+			d.queue.Detach(cs.slot)
+			n.slots = append(n.slots[:i], n.slots[i+1:]...)
+			break
+		}
+	}
+	for i, t := range n.topics {
+		if t == d {
+			n.topics = append(n.topics[:i], n.topics[i+1:]...)
+			break
+		}
+	}
+}
+
+func (d *destination) dropNet(n *netSub) {
+	for i, o := range d.nets {
+		if o == n {
+			d.nets = append(d.nets[:i], d.nets[i+1:]...)
+			return
+		}
+	}
+}
+
+func (n *netSub) room() bool { return n.inFlight < int(n.sub.Info.PrefetchSize) }
+
+// Gate implements queue.Subscriber.
+func (n *netSub) Gate(now time.Duration) message.Verdict {
+	if !n.room() {
+		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
+			Reason: message.WindowFull}
+	}
+	return n.sub.Filter.Gate(now)
+}
+
+// Verdict implements queue.Subscriber.
+func (n *netSub) Verdict(c *queue.Copy, now time.Duration) message.Verdict {
+	var d *destination
+	if len(n.slots) == 1 {
+		d = n.slots[0].dest
+	} else {
+		d = n.b.dests[c.Message.Destination]
+	}
+	return n.verdict(d, c.Message, c.Redelivery, c.Arrived, now)
+}
+
+func (n *netSub) verdict(d *destination, m *message.Message, redelivery int32,
+	arrived, now time.Duration) message.Verdict {
+	k := &n.b.networks.cand
+	*k = candidate{b: n.b, dest: d, m: m, redelivery: redelivery, arrived: arrived, now: now}
+	return n.sub.Filter.Verdict(k)
+}
+
+// Take implements queue.Subscriber.
+func (n *netSub) Take(c *queue.Copy) bool {
+	c.Owner = n
+	d := n.b.dests[c.Message.Destination]
+	n.inFlight++
+	d.counts.Dispatched++
+	n.b.counts.Dispatched++
+	n.sub.Filter.Took(n.b.env.Mono())
+	n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
+		Ref:     message.CopyRef{Destination: d.name, Seq: c.Seq},
+		Message: c.Message, Redelivery: c.Redelivery})
+	return n.room()
+}
+
+// publish offers one topic message.
+func (n *netSub) publish(d *destination, m *message.Message) {
+	now := n.b.env.Mono()
+	if v := n.verdict(d, m, m.RedeliveryCounter, now, now); v.Outcome != message.Deliver {
+		d.reasons[v.Reason]++
+		return
+	}
+	if n.backlog.len() == 0 && n.room() {
+		n.deliver(d.name, m)
+		return
+	}
+	n.backlog.push(backlogItem{d, d.name, m})
+}
+
+func (n *netSub) deliver(name message.Destination, m *message.Message) {
+	n.inFlight++
+	n.refs++
+	n.sub.Filter.Took(n.b.env.Mono())
+	n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
+		Ref:     message.CopyRef{Destination: name, Seq: n.refs},
+		Message: m, Redelivery: m.RedeliveryCounter, Topic: true})
+}
+
+func (n *netSub) drainBacklog() {
+	for n.backlog.len() > 0 && n.room() {
+		it := n.backlog.pop()
+		if !it.m.Expired(n.b.env.Wall()) {
+			n.deliver(it.name, it.m)
+		}
+	}
+}
+
+// Settle implements bridge.Local.
+func (b *Broker) Settle(id message.ConsumerID, refs []message.CopyRef, how network.Settlement) {
+	n := b.networks.subs[id]
+	if n == nil {
+		return
+	}
+	for _, r := range refs {
+		if r.Destination.IsTopic() {
+			n.inFlight = max(0, n.inFlight-1)
+			continue
+		}
+		d := b.dests[r.Destination]
+		if d == nil {
+			continue
+		}
+		if c := d.queue.Outstanding(r.Seq); c != nil && c.Owner == any(n) {
+			n.inFlight--
+			b.settleForward(n, d, c, how)
+		}
+	}
+	if n.room() {
+		for _, cs := range n.slots {
+			cs.slot.Ready()
+		}
+		n.drainBacklog()
+	}
+	b.relieve()
+}
+
+func (b *Broker) settleForward(n *netSub, d *destination, c *queue.Copy, how network.Settlement) {
+	switch how {
+	case network.Acked:
+		d.counts.Forwarded++
+		b.counts.Forwarded++
+		b.consume(d, c)
+	case network.Returned:
+		d.queue.Place(c)
+	case network.Redelivered:
+		c.Redelivery++
+		b.journal.redelivered(d, c)
+		d.queue.Place(c)
+	case network.Doubted:
+		c.Owner, c.Doubts = nil, append(c.Doubts, n.sub.Peer)
+	case network.Poisoned:
+		b.deadLetter(d, c.Message, c.Redelivery, "java.lang.Throwable: the peer "+
+			string(n.sub.Peer)+" cannot take the message", false)
+		b.settle(d, c)
+	}
+}
+
+// Temp implements bridge.Local.
+func (b *Broker) Temp(peer message.BrokerID, info *message.DestinationInfo) error {
+	if !info.Destination.IsTemp() {
+		return message.Errorf(message.InvalidDestination, "%s is no temporary destination",
+			info.Destination)
+	}
+	d := b.find(info.Destination)
+	if info.Op == message.RemoveDestination {
+		if d != nil && d.ownerPeer == peer {
+			return b.removeDestination(d, true)
+		}
+		return nil
+	}
+	if d == nil {
+		b.add(info.Destination, peer)
+	}
+	return nil
+}
+
+// Advise implements bridge.Local.
+func (b *Broker) Advise(e network.Event) {
+	if e.Failed != nil {
+		b.advise("NetworkBridge.ForwardFailure", e.Failed, primitive.Entry{Key: "cause",
+			Value: e.Cause})
+		return
+	}
+	kept := b.networks.peers[:0]
+	for _, p := range b.networks.peers {
+		if p.Peer.ID != e.Peer.ID || p.CreatedByDuplex != e.CreatedByDuplex {
+			kept = append(kept, p)
+		}
+	}
+	b.networks.peers = kept
+	if e.Started {
+		b.networks.peers = append(kept, e)
+	}
+	info := e.Peer
+	b.advise("NetworkBridge", &info, bridgeProps(e)...)
+}
+
+func bridgeProps(e network.Event) []primitive.Entry {
+	return []primitive.Entry{
+		{Key: "started", Value: e.Started},
+		{Key: "createdByDuplex", Value: e.CreatedByDuplex},
+		{Key: "remoteIp", Value: e.RemoteIP},
+	}
+}
+
+// existing tells a new listener of the bridges and their subscriptions.
+func (n *networks) existing(b *Broker, tell func(string, message.Command, ...primitive.Entry)) {
+	for _, s := range n.order {
+		b.tellSubscription(tell, s.sub.Info)
+	}
+	for _, p := range n.peers {
+		info := p.Peer
+		tell("NetworkBridge", &info, bridgeProps(p)...)
+	}
+}
+
+// advisory gives the network subscriptions that listen to an advisory topic: a duplex peer's.
+func (n *networks) advisory(topic message.Destination) []*netSub {
+	var out []*netSub
+	for _, s := range n.order {
+		if s.sub.Info.Destination.IsAdvisory() && s.hears(topic) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (n *netSub) hears(topic message.Destination) bool {
+	for _, m := range n.members {
+		if m == topic || m.IsPattern() && policy.Matches(m, topic) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *netSub) publishAdvisory(m *message.Message) {
+	if n.backlog.len() == 0 && n.room() {
+		n.deliver(m.Destination, m)
+		return
+	}
+	n.backlog.push(backlogItem{nil, m.Destination, m})
+}
+
+// replay tells a duplex peer of what is there already.
+func (n *netSub) replay() {
+	b := n.b
+	if !b.opt.Advisories {
+		return
+	}
+	b.existing(func(name string, data message.Command, props ...primitive.Entry) {
+		if topic := advisoryTopic(name); n.hears(topic) {
+			n.publishAdvisory(b.advisory(topic, data, props))
+		}
+	})
+}
+
+// candidate is a copy as a bridge's filter sees it.
+type candidate struct {
+	b          *Broker
+	dest       *destination
+	m          *message.Message
+	redelivery int32
+	arrived    time.Duration
+	now        time.Duration
+}
+
+// Message implements network.Candidate.
+func (k *candidate) Message() *message.Message { return k.m }
+
+// Redelivery implements network.Candidate.
+func (k *candidate) Redelivery() int32 { return k.redelivery }
+
+// Arrived implements network.Candidate.
+func (k *candidate) Arrived() time.Duration { return k.arrived }
+
+// Now implements network.Candidate.
+func (k *candidate) Now() time.Duration { return k.now }
+
+// Wall implements network.Candidate.
+func (k *candidate) Wall() int64 { return k.b.env.Wall() }
+
+// Replay implements network.Candidate.
+func (k *candidate) Replay() network.Replay { return replayOf(k.dest.policy) }
+
+// LocalConsumer implements network.Candidate.
+func (k *candidate) LocalConsumer(matching bool) bool {
+	for _, s := range k.dest.consumers {
+		if !matching || s.verdict(k.m, k.redelivery).Outcome == message.Deliver {
+			return true
+		}
+	}
+	return false
+}

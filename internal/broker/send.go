@@ -1,0 +1,493 @@
+package broker
+
+import (
+	"strconv"
+	"time"
+
+	"hopwire/internal/broker/audit"
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+	"hopwire/internal/policy"
+)
+
+// arrival is one message on its way into the broker, and who waits to hear that it is safe.
+type arrival struct {
+	b    *Broker
+	m    *message.Message
+	wire message.Destination // as it came, before names were resolved
+
+	conn     *Connection // nil when a bridge received it
+	header   message.Header
+	producer *producer
+	peer     *network.Peer // set when it came over a bridge
+	done     func(error)   // a bridge's answer
+
+	key      message.ReceiptKey
+	keyed    bool
+	step     int
+	unsafe   int // stored copies that are neither durable nor consumed
+	answered bool
+	internal bool // the broker's own: no limits, no duplicates
+	wait     *parking
+}
+
+// outcome is what a step says of an arrival.
+type outcome uint8
+
+const (
+	proceed    outcome = iota
+	parkedHere         // it comes back to this step
+	finished           // refused, or nothing more to do
+)
+
+// step is one named step of a send.
+type step struct {
+	name string
+	run  func(*Broker, *arrival) outcome
+}
+
+// sendSteps are what happens to every message sent, in this order. Steps that can wait come first;
+// from the receipt on everything is one event.
+func sendSteps() []step {
+	return []step{
+		{"authorize", (*Broker).authorizeSend},
+		{"receipts", (*Broker).loadReceipts},
+		{"space", (*Broker).awaitSpace},
+		{"receipt", (*Broker).testReceipt},
+		{"stamp", (*Broker).stamp},
+		{"deliver", (*Broker).deliverSend},
+	}
+}
+
+// SendSteps names the steps of a send in their order.
+func SendSteps() []string {
+	var names []string
+	for _, s := range sendSteps() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// run takes the arrival through its steps from where it stands.
+func (b *Broker) run(a *arrival) {
+	for a.step < len(b.steps) {
+		switch b.steps[a.step].run(b, a) {
+		case proceed:
+			a.step++
+		default:
+			return
+		}
+	}
+}
+
+// send takes a message from a client or a peer's bridge.
+func (c *Connection) send(m *message.Message) {
+	a := &arrival{b: c.b, m: m, wire: m.Destination, conn: c, header: m.Header}
+	if c.last == nil || c.last.info.ID != m.Producer {
+		c.last = c.producers[m.Producer]
+	}
+	a.producer = c.last
+	if c.network {
+		a.peer = &c.peer
+	}
+	if !c.opened {
+		a.refuse(message.Errorf(message.IllegalState,
+			"Cannot send: the connection had not been registered"))
+		return
+	}
+	if a.producer == nil {
+		a.refuse(message.Errorf(message.IllegalState,
+			"Cannot send: producer %s had not been registered", m.Producer))
+		return
+	}
+	if m.Destination.IsZero() || m.Destination.Name == "" {
+		a.refuse(message.Errorf(message.InvalidDestination,
+			"message %s names no destination", m.ID))
+		return
+	}
+	if !m.Transaction.IsZero() {
+		c.sendIn(a)
+		return
+	}
+	c.b.run(a)
+}
+
+// authorizeSend looks at the destination itself.
+func (b *Broker) authorizeSend(a *arrival) outcome {
+	for _, d := range a.m.Destination.Split() {
+		if err := b.mayReach(d); err != nil {
+			b.counts.Reasons[message.NoConsumer]++
+			a.refuse(err)
+			return finished
+		}
+	}
+	return proceed
+}
+
+// mayReach refuses what cannot be made by naming it: temporary destinations that are gone.
+func (b *Broker) mayReach(d message.Destination) error {
+	if d.IsTemp() && b.dests[d] == nil {
+		return message.Errorf(message.InvalidDestination,
+			"The destination %s does not exist.", d)
+	}
+	return nil
+}
+
+// reach gives a destination that a connection names, made if it may be.
+func (b *Broker) reach(c *Connection, name message.Destination) (*destination, error) {
+	if name.IsTemp() && b.dests[name] == nil {
+		if name.TempOwner() != c.id {
+			return nil, b.mayReach(name)
+		}
+		d := b.destination(name)
+		d.owner = c
+		c.temps = append(c.temps, d)
+		return d, nil
+	}
+	return b.destination(name), nil
+}
+
+// testReceipt recognises an arrival that was here before, and claims it otherwise.
+func (b *Broker) testReceipt(a *arrival) outcome {
+	if a.internal || a.m.Destination.IsAdvisory() {
+		return proceed
+	}
+	d := b.wireDestination(a.wire)
+	if a.peer != nil {
+		return b.claimFromPeer(d, a)
+	}
+	if d.producers == nil {
+		d.producers = audit.NewProducers(d.policy.MaxProducersToAudit, d.policy.MaxQueueAuditDepth)
+	}
+	known := d.producers.Seen(a.m.ID) && d.policy.EnableAudit && d.name.IsQueue()
+	if !known && a.conn != nil && a.conn.info.FailoverReconnect && d.receipts != nil {
+		known = d.receipts.Look(message.Receipt(a.m, a.wire, a.m.BrokerPath, b.opt.ID)) !=
+			audit.Unknown
+	}
+	if known {
+		b.duplicate(d, a)
+		// The first copy may not be durable yet; what was collected until now carries it.
+		b.journal.after(func() { a.answer(nil) })
+		return finished
+	}
+	return proceed
+}
+
+// wireDestination gives the destination that keeps the receipts for a name on the wire: the first
+// member of a composite.
+func (b *Broker) wireDestination(wire message.Destination) *destination {
+	if wire.IsComposite() {
+		wire = wire.Split()[0]
+	}
+	return b.destination(wire)
+}
+
+func (b *Broker) duplicate(d *destination, a *arrival) {
+	b.counts.Duplicates++
+	b.counts.Reasons[message.DuplicateMessage]++
+	d.counts.Duplicates++
+	d.reasons[message.DuplicateMessage]++
+	b.tell(Event{Kind: DuplicateKnown, Reason: message.DuplicateMessage, Dest: d.name,
+		Text: a.m.ID.String(), Count: 1})
+}
+
+// stamp sets what each broker sets on arrival.
+func (b *Broker) stamp(a *arrival) outcome {
+	m := a.m
+	b.sequence++
+	m.BrokerSequence = b.sequence
+	m.BrokerInTime = b.env.Wall()
+	m.CommandID, m.ResponseRequired = 0, false
+	if m.Priority > 9 {
+		m.Priority = 9
+	}
+	m.Transaction = message.TransactionID{}
+	return proceed
+}
+
+// deliverSend resolves the names and puts a copy everywhere, in one batch.
+func (b *Broker) deliverSend(a *arrival) outcome {
+	for _, t := range b.resolve(a.m) {
+		b.put(t.dest, t.m, a)
+	}
+	a.settle()
+	return finished
+}
+
+// target is one copy's destination after names were resolved.
+type target struct {
+	dest *destination
+	m    *message.Message
+}
+
+// resolve gives the destinations that a message goes to: the members of a composite get copies
+// that name the composite as their original destination.
+func (b *Broker) resolve(m *message.Message) []target {
+	if m.Destination.IsAdvisory() {
+		return nil
+	}
+	if !m.Destination.IsComposite() {
+		return []target{{b.destination(m.Destination), m}}
+	}
+	var out []target
+	for _, name := range m.Destination.Split() {
+		c := m.Clone()
+		c.Destination = name
+		if c.OriginalDestination.IsZero() {
+			c.OriginalDestination = m.Destination
+		}
+		out = append(out, target{b.destination(name), c})
+	}
+	return out
+}
+
+// put enqueues or publishes one copy.
+func (b *Broker) put(d *destination, m *message.Message, a *arrival) {
+	if m.Expired(b.env.Wall()) {
+		b.countExpired(d, m)
+		b.deadLetter(d, m, 0, expiredCause(m), true)
+		return
+	}
+	if d.queue == nil {
+		b.publish(d, m)
+		return
+	}
+	if b.answerStatistics(d, m) {
+		return
+	}
+	d.reserve(b)
+	c := d.queue.Add(m, b.env.Mono())
+	b.enqueued(d, c, a)
+}
+
+// enqueued counts a new copy and stores it.
+func (b *Broker) enqueued(d *destination, c *queue.Copy, a *arrival) {
+	size := c.Message.Size()
+	d.usage.Add(size)
+	d.counts.Enqueued++
+	d.counts.Bytes += size
+	b.counts.Enqueued++
+	if c.Message.Persistent && b.opt.Persistent && !d.name.IsTemp() {
+		b.journal.put(d, c)
+		if a != nil {
+			a.unsafe++
+			c.Arrival = a
+		}
+	}
+}
+
+// settle answers an arrival all of whose copies are safe; others answer when they are.
+func (a *arrival) settle() {
+	if a.unsafe == 0 && !a.keyed {
+		a.answer(nil)
+	}
+}
+
+// safe tells that a stored copy is durable, or was consumed.
+func (a *arrival) safe(c *queue.Copy) {
+	if c.Arrival != any(a) {
+		return
+	}
+	c.Arrival = nil
+	if a.unsafe--; a.unsafe == 0 && !a.keyed {
+		a.answer(nil)
+	}
+}
+
+// answer tells whoever sent the message that it is safe, or what is wrong.
+func (a *arrival) answer(err error) {
+	if a.answered {
+		return
+	}
+	a.answered = true
+	if a.done != nil {
+		a.done(err)
+	}
+	if a.conn == nil || a.conn.closed {
+		return
+	}
+	switch {
+	case err != nil:
+		a.conn.refuse(&a.header, err)
+	case a.header.ResponseRequired:
+		a.conn.out.Respond(a.header.CommandID)
+	case a.producer != nil && a.producer.info.WindowSize > 0:
+		a.conn.out.Send(&message.ProducerAck{Producer: a.producer.info.ID,
+			Size: int32(a.m.Size())})
+	}
+}
+
+// refuse ends an arrival with an error.
+func (a *arrival) refuse(err error) {
+	a.step = len(a.b.steps)
+	a.answer(err)
+}
+
+// parking is an arrival's wait for space.
+type parking struct {
+	reason message.Reason
+	since  time.Duration
+	timer  interface{ Stop() }
+}
+
+// awaitSpace parks an arrival while there is no room for it.
+func (b *Broker) awaitSpace(a *arrival) outcome {
+	if a.internal || a.m.Destination.IsAdvisory() {
+		return proceed
+	}
+	d := b.wireDestination(a.wire)
+	reason := b.lacks(d, a)
+	if reason == "" && (a.wait != nil || len(d.parked) == 0) {
+		return proceed
+	}
+	if a.wait != nil {
+		return parkedHere
+	}
+	if reason == "" {
+		reason = d.parked[0].wait.reason // order: behind those that wait
+	}
+	if a.peer == nil && b.failsForSpace(d) {
+		b.counts.Reasons[reason]++
+		a.refuse(noSpace(d, a, reason))
+		return finished
+	}
+	b.park(d, a, reason)
+	return parkedHere
+}
+
+// lacks tells what room an arrival lacks.
+func (b *Broker) lacks(d *destination, a *arrival) message.Reason {
+	stored := a.m.Persistent && b.opt.Persistent && !d.name.IsTemp()
+	if stored {
+		space := b.journal.storage.Space()
+		over := b.opt.StoreLimitBytes > 0 && space.UsedBytes >=
+			b.opt.StoreLimitBytes/100*int64(d.policy.Memory.StoreHighWaterPercent)
+		if space.Full || over {
+			return message.StoreFull
+		}
+		// Stored copies leave memory when they are durable; only what is on its way counts.
+		if b.journal.undurable > undurableMax {
+			return message.MemoryFull
+		}
+		return ""
+	}
+	if !d.policy.Memory.ProducerFlowControl || !d.usage.Full() {
+		return ""
+	}
+	if d.queue != nil && d.queue.HasReady() && d.queue.ResidentBytes() < queue.PageBytes {
+		return "" // one page for every queue that somebody waits at
+	}
+	return message.MemoryFull
+}
+
+// undurableMax is how many bytes may be on their way to the store before sends wait.
+const undurableMax = 64 << 20
+
+func (b *Broker) failsForSpace(d *destination) bool {
+	if p := d.policy.Memory.SendFailIfNoSpace; p != nil {
+		return *p
+	}
+	return b.opt.SendFailIfNoSpace
+}
+
+func (b *Broker) park(d *destination, a *arrival, reason message.Reason) {
+	a.wait = &parking{reason: reason, since: b.env.Mono()}
+	if len(d.parked) == 0 {
+		b.parked = append(b.parked, d)
+		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: a.m.ID.String()})
+	}
+	d.parked = append(d.parked, a)
+	after := b.opt.SendFailIfNoSpaceAfter
+	if d.policy.Memory.SendFailIfNoSpaceAfter >= 0 {
+		after = d.policy.Memory.SendFailIfNoSpaceAfter
+	}
+	if after > 0 && a.peer == nil {
+		a.wait.timer = b.env.After(after, func() {
+			if d.unpark(a) {
+				b.counts.Reasons[reason]++
+				a.refuse(noSpace(d, a, reason))
+			}
+		})
+	}
+	if reason == message.StoreFull {
+		b.env.After(time.Second, b.relieve) // the disk tells nobody when it has room again
+	}
+}
+
+func (d *destination) unpark(a *arrival) bool {
+	for i, p := range d.parked {
+		if p == a {
+			d.parked = append(d.parked[:i:i], d.parked[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func noSpace(d *destination, a *arrival, reason message.Reason) error {
+	what := "Memory"
+	if reason == message.StoreFull {
+		what = "Store"
+	}
+	return message.Errorf(message.Limit, "Usage Manager %s Limit reached. Stopping producer (%s) to"+
+		" prevent flooding %s. See http://activemq.apache.org/producer-flow-control.html for"+
+		" more info", what, a.m.Producer, d.name)
+}
+
+// relieve marks that room was made: parked sends are tried at the end of the turn.
+func (b *Broker) relieve() {
+	if len(b.parked) > 0 {
+		b.env.Soon(func() {})
+	}
+}
+
+// unpark lets parked sends go on, each destination in order, until one has no room.
+func (b *Broker) unpark() {
+	if len(b.parked) == 0 {
+		return
+	}
+	waiting := b.parked
+	b.parked = nil
+	for _, d := range waiting {
+		for len(d.parked) > 0 {
+			a := d.parked[0]
+			if b.lacks(d, a) != "" {
+				break
+			}
+			d.parked = d.parked[1:]
+			if a.wait.timer != nil {
+				a.wait.timer.Stop()
+			}
+			b.run(a)
+		}
+		if len(d.parked) > 0 {
+			b.parked = append(b.parked, d)
+			if d.parked[0].wait.reason == message.StoreFull {
+				b.env.After(time.Second, b.relieve)
+			}
+		}
+	}
+}
+
+// arrivedBefore puts the moment a stored message arrived on the monotonic clock: now minus its age,
+// which a clock that jumped cannot make negative.
+func (b *Broker) arrivedBefore(m *message.Message) time.Duration {
+	age := max(0, b.env.Wall()-m.BrokerInTime)
+	return b.env.Mono() - time.Duration(age)*time.Millisecond
+}
+
+// replayOf is what the destination's policy says about replay and rates.
+func replayOf(p *policy.Entry) network.Replay {
+	f := p.Bridge
+	if !f.Conditional {
+		return network.Replay{}
+	}
+	return network.Replay{WhenNoConsumers: f.ReplayWhenNoConsumers, SelectorAware: f.SelectorAware,
+		Delay: f.ReplayDelay, RateLimit: f.RateLimit, RateDuration: f.RateDuration}
+}
+
+func expiredCause(m *message.Message) string {
+	return "java.lang.Throwable: Message Expired. Expiration:" +
+		strconv.FormatInt(m.Expiration, 10)
+}

@@ -1,0 +1,244 @@
+package broker
+
+import (
+	"sort"
+	"time"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+)
+
+// Status is the broker at one moment, for people and programs that watch it.
+type Status struct {
+	Name         string
+	ID           message.BrokerID
+	Connections  int
+	Counts       Counts
+	MemoryBytes  int64
+	MemoryLimit  int64
+	StoreBytes   int64
+	StoreFull    bool
+	Destinations []DestinationStatus
+}
+
+// DestinationStatus is one destination at one moment.
+type DestinationStatus struct {
+	Name      message.Destination
+	Size      int64 // messages: waiting and in flight
+	InFlight  int
+	Consumers int // clients'
+	Networks  int // bridges' subscriptions
+	Producers int
+	Parked    int // sends that wait for space
+	Counts    DestinationCounts
+	Reasons   map[message.Reason]int64
+}
+
+// Status tells how the broker stands. Slices and maps are the caller's.
+func (b *Broker) Status() Status {
+	space := b.journal.storage.Space()
+	s := Status{Name: b.opt.Name, ID: b.opt.ID, Connections: len(b.connOrder), Counts: b.counts,
+		MemoryBytes: b.memory.Used(), MemoryLimit: b.memory.Limit(),
+		StoreBytes: space.UsedBytes, StoreFull: space.Full}
+	s.Counts.Reasons = copyReasons(b.counts.Reasons)
+	for _, d := range b.order {
+		s.Destinations = append(s.Destinations, d.status())
+	}
+	return s
+}
+
+func (d *destination) status() DestinationStatus {
+	s := DestinationStatus{Name: d.name, Consumers: len(d.consumers), Networks: len(d.nets),
+		Producers: d.producerCount, Parked: len(d.parked), Counts: d.counts,
+		Reasons: copyReasons(d.reasons)}
+	if d.queue != nil {
+		s.Size, s.InFlight = d.queue.Len(), d.queue.OutCount()
+	}
+	return s
+}
+
+func copyReasons(m map[message.Reason]int64) map[message.Reason]int64 {
+	out := make(map[message.Reason]int64, len(m))
+	for r, n := range m {
+		out[r] = n
+	}
+	return out
+}
+
+// Explanation says why the messages of a queue are where they are.
+type Explanation struct {
+	Status DestinationStatus
+	Rows   []ExplainRow // by number of messages, the most first
+	// Stored is how many messages wait in the store alone; they are like those looked at, or wait
+	// behind them.
+	Stored int64
+	Found  bool // the message asked for is here
+}
+
+// ExplainRow is one reason that holds for a number of messages.
+type ExplainRow struct {
+	Reason   message.Reason
+	Who      string // the subscription that refuses, or who has the message
+	Count    int64
+	Since    time.Duration // age of the oldest of them at this broker
+	Releases string        // what would release them
+	Example  message.MessageID
+}
+
+// releases says, per reason, what would change it.
+var releases = map[message.Reason]string{
+	message.NoConsumer:           "a consumer, here or on a broker that a bridge leads to",
+	message.SelectorNoMatch:      "a consumer whose selector takes the message",
+	message.WindowFull:           "an acknowledgement by the consumer, or a larger prefetch",
+	message.NoLocal:              "a consumer on another connection",
+	message.NotTarget:            "the consumer it is meant for",
+	message.Committing:           "the store's answer",
+	message.InFlight:             "its acknowledgement, or the end of that consumer",
+	message.InTransaction:        "the commit or rollback of the transaction",
+	message.InDoubt:              "the peer, when its bridge is back, or the end of inDoubtTimeout",
+	message.AlreadyVisited:       "nothing: the peer is in the message's broker path",
+	message.ReplayOff:            "replayWhenNoConsumers, or a consumer here",
+	message.ReplayDelay:          "time (replayDelay)",
+	message.LocalConsumerPresent: "the local consumer's end",
+	message.TTLMessage:           "a higher messageTTL or networkTTL of the connector",
+	message.RateLimit:            "time (rateLimit, rateDuration)",
+	message.FrameTooBig:          "a larger maxFrameSize at the peer",
+	message.RemoteDenied:         "rights for the bridge's user at the peer; it is tried again",
+	message.RemoteWindowFull:     "room at the peer",
+	message.RemoteSilent:         "an answer of the peer",
+	message.BridgeDown:           "the bridge, which is trying to connect",
+	message.Paused:               "resume",
+	message.MemoryFull:           "consumers, or a larger memoryUsage",
+	message.StoreFull:            "consumers, or disk space",
+}
+
+// explainSlice is how many copies one slice of an explanation looks at.
+const explainSlice = 1000
+
+// Explain looks at every message of a queue that is in memory, or at one, and tells what holds it.
+// It works in slices; done is called when it is through, with nil when there is no such queue.
+func (b *Broker) Explain(name message.Destination, id *message.MessageID,
+	done func(*Explanation)) {
+	d := b.find(name)
+	if d == nil || d.queue == nil {
+		done(nil)
+		return
+	}
+	e := &explainer{b: b, d: d, id: id, done: done, rows: map[rowKey]*ExplainRow{}}
+	d.queue.Walk(func(c *queue.Copy) bool {
+		e.copies = append(e.copies, c)
+		return true
+	})
+	e.slice()
+}
+
+type rowKey struct {
+	reason message.Reason
+	who    string
+}
+
+type explainer struct {
+	b      *Broker
+	d      *destination
+	id     *message.MessageID
+	copies []*queue.Copy
+	rows   map[rowKey]*ExplainRow
+	found  bool
+	done   func(*Explanation)
+}
+
+func (e *explainer) slice() {
+	n := min(len(e.copies), explainSlice)
+	for _, c := range e.copies[:n] {
+		if e.id != nil && c.Message.ID != *e.id {
+			continue
+		}
+		e.found = true
+		e.look(c)
+	}
+	if e.copies = e.copies[n:]; len(e.copies) > 0 {
+		e.b.env.Soon(e.slice)
+		return
+	}
+	e.finish()
+}
+
+// look finds what holds one copy.
+func (e *explainer) look(c *queue.Copy) {
+	if c.Out() {
+		reason, who := e.holder(c)
+		e.add(reason, who, c)
+		return
+	}
+	if e.d.queue.Paused() {
+		e.add(message.Paused, "", c)
+		return
+	}
+	if len(e.d.queue.Slots()) == 0 {
+		e.add(message.NoConsumer, "", c)
+		return
+	}
+	e.d.queue.Refusals(c, func(s *queue.Slot, v message.Verdict) {
+		if v.Outcome == message.Refuse {
+			e.add(v.Reason, who(s.Sub), c)
+		}
+	})
+}
+
+// holder tells who has a copy that is out.
+func (e *explainer) holder(c *queue.Copy) (message.Reason, string) {
+	if len(c.Doubts) > 0 {
+		return message.InDoubt, "peer " + string(c.Doubts[0])
+	}
+	switch o := c.Owner.(type) {
+	case *transaction:
+		return message.Committing, o.id.String()
+	case *netSub:
+		return message.InFlight, who(o)
+	case *consumer:
+		if o.holdsInTransaction(c) {
+			return message.InTransaction, who(o)
+		}
+		return message.InFlight, who(o)
+	}
+	return message.Committing, ""
+}
+
+func who(s any) string {
+	switch s := s.(type) {
+	case *consumer:
+		return "consumer " + s.info.ID.String() + " of client " + s.conn.clientID
+	case *netSub:
+		return "bridge to " + string(s.sub.Peer)
+	}
+	return ""
+}
+
+func (e *explainer) add(r message.Reason, who string, c *queue.Copy) {
+	k := rowKey{r, who}
+	row := e.rows[k]
+	if row == nil {
+		row = &ExplainRow{Reason: r, Who: who, Releases: releases[r], Example: c.Message.ID}
+		e.rows[k] = row
+	}
+	row.Count++
+	row.Since = max(row.Since, e.b.env.Mono()-c.Arrived)
+}
+
+func (e *explainer) finish() {
+	x := &Explanation{Status: e.d.status(), Stored: e.d.queue.StoredOnly(), Found: e.found}
+	for _, r := range e.rows {
+		x.Rows = append(x.Rows, *r)
+	}
+	sort.Slice(x.Rows, func(i, j int) bool {
+		a, b := &x.Rows[i], &x.Rows[j]
+		if a.Count != b.Count {
+			return a.Count > b.Count
+		}
+		if a.Reason != b.Reason {
+			return a.Reason < b.Reason
+		}
+		return a.Who < b.Who
+	})
+	e.done(x)
+}

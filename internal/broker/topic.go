@@ -1,0 +1,139 @@
+package broker
+
+import (
+	"hopwire/internal/message"
+)
+
+// backlog holds the topic messages that a consumer has no room for yet.
+type backlog struct {
+	items []backlogItem // items[start:]
+	start int
+}
+
+type backlogItem struct {
+	dest *destination // whose usage is charged; nil for advisories
+	name message.Destination
+	m    *message.Message
+}
+
+func (q *backlog) len() int { return len(q.items) - q.start }
+
+func (q *backlog) push(it backlogItem) {
+	q.items = append(q.items, it)
+	if it.dest != nil {
+		it.dest.usage.Add(it.m.Size())
+	}
+}
+
+func (q *backlog) pop() backlogItem {
+	it := q.items[q.start]
+	q.items[q.start] = backlogItem{}
+	q.start++
+	if q.start == len(q.items) {
+		q.items, q.start = q.items[:0], 0
+	} else if q.start > 64 && q.start > len(q.items)/2 {
+		n := copy(q.items, q.items[q.start:])
+		clear(q.items[n:])
+		q.items, q.start = q.items[:n], 0
+	}
+	if it.dest != nil && !it.dest.gone {
+		it.dest.usage.Add(-it.m.Size())
+	}
+	return it
+}
+
+func (q *backlog) release() {
+	for q.len() > 0 {
+		q.pop()
+	}
+}
+
+// publish gives a message to every subscription of a topic.
+func (b *Broker) publish(d *destination, m *message.Message) {
+	d.counts.Enqueued++
+	d.counts.Bytes += m.Size()
+	b.counts.Enqueued++
+	for _, s := range d.consumers {
+		s.publish(d, d.name, m)
+	}
+	for _, n := range d.nets {
+		n.publish(d, m)
+	}
+}
+
+// publish offers one topic message to the consumer.
+func (s *consumer) publish(d *destination, name message.Destination, m *message.Message) {
+	if v := s.verdict(m, m.RedeliveryCounter); v.Outcome != message.Deliver {
+		if d != nil {
+			d.reasons[v.Reason]++
+		}
+		return
+	}
+	if s.backlog.len() == 0 && s.inFlight < s.topicMax {
+		s.deliver(d, name, m)
+		return
+	}
+	if s.topicMax == 0 && s.backlog.len() == 0 && s.window.Room() > 0 {
+		s.deliver(d, name, m)
+		return
+	}
+	s.backlog.push(backlogItem{d, name, m})
+}
+
+func (s *consumer) deliver(d *destination, name message.Destination, m *message.Message) {
+	s.inFlight++
+	if d != nil {
+		s.dispatched(d)
+	}
+	if s.topicMax == 0 {
+		s.window.Unpull()
+	}
+	s.conn.out.Deliver(s.info.ID, name, m, m.RedeliveryCounter)
+	if s.pull != nil {
+		s.pull.answered()
+	}
+}
+
+// drainBacklog delivers what there is room for now.
+func (s *consumer) drainBacklog() {
+	for s.backlog.len() > 0 && (s.inFlight < s.topicMax || s.topicMax == 0 && s.window.Room() > 0) {
+		it := s.backlog.pop()
+		if it.m.Expired(s.b.env.Wall()) {
+			s.b.counts.Expired++
+			if it.dest != nil {
+				it.dest.counts.Expired++
+				s.b.drop(it.dest, message.Expired, it.m)
+			}
+			continue
+		}
+		s.deliver(it.dest, it.name, it.m)
+	}
+}
+
+// ackTopic takes an acknowledgement of topic messages: it only counts.
+func (s *consumer) ackTopic(a *message.MessageAck) {
+	if a.Type == message.RedeliveredAck {
+		return
+	}
+	n := min(int(a.Count), s.inFlight)
+	if n <= 0 {
+		n = min(1, s.inFlight)
+	}
+	if a.Type == message.DeliveredAck {
+		s.delivered += n
+		s.inFlight -= n
+		s.drainBacklog()
+		return
+	}
+	// What was reported as delivered made its room already.
+	early := min(n, s.delivered)
+	s.delivered -= early
+	s.inFlight -= n - early
+	s.counts.acked += int64(n)
+	if d := s.b.dests[a.Destination]; d != nil {
+		d.counts.Dequeued += int64(n)
+		s.b.counts.Dequeued += int64(n)
+	}
+	s.drainBacklog()
+	s.b.relieve()
+}

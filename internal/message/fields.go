@@ -1,0 +1,129 @@
+package message
+
+import "hopwire/openwire/primitive"
+
+// View is a message as one receiver sees it: the message and the copy's redelivery count. It
+// answers what a selector asks.
+type View struct {
+	*Message
+	Redelivery int32
+}
+
+// Field gives the value of a header or property by its name in a selector, nil for none.
+func (v View) Field(name string) any {
+	if len(name) > 3 && name[:3] == "JMS" {
+		if value, ok := v.header(name); ok {
+			return value
+		}
+	}
+	value, _ := v.Property(name)
+	if c, ok := value.(primitive.Char); ok {
+		return string(rune(c))
+	}
+	return value
+}
+
+// Property gives a property's value, as the primitive maps of the wire have it.
+func (m *Message) Property(name string) (value any, ok bool) {
+	if m.Properties == nil {
+		return nil, false
+	}
+	return primitive.LookupProperty(m.Properties, name)
+}
+
+// SetProperties replaces or adds properties in a message that nobody else has seen yet. Properties
+// that do not parse are replaced.
+func (m *Message) SetProperties(set ...primitive.Entry) error {
+	props, err := primitive.ParseMap(m.Properties)
+	if m.Properties == nil || err != nil {
+		props = primitive.Map{}
+	}
+	for _, e := range set {
+		props.Set(e.Key, e.Value)
+	}
+	raw, err := primitive.AppendMap(nil, props)
+	if err != nil {
+		return Errorf(Limit, "properties of %s cannot be written: %w", m.ID, err)
+	}
+	m.Properties = raw
+	return nil
+}
+
+func (v View) header(name string) (any, bool) {
+	m := v.Message
+	switch name {
+	case "JMSDestination":
+		if !m.OriginalDestination.IsZero() {
+			return m.OriginalDestination.String(), true
+		}
+		return m.Destination.String(), true
+	case "JMSReplyTo":
+		return text(m.ReplyTo.String()), true
+	case "JMSType":
+		return text(m.Type), true
+	case "JMSDeliveryMode":
+		if m.Persistent {
+			return "PERSISTENT", true
+		}
+		return "NON_PERSISTENT", true
+	case "JMSPriority":
+		return int32(m.Priority), true
+	case "JMSMessageID":
+		return m.ID.String(), true
+	case "JMSTimestamp":
+		return m.Timestamp, true
+	case "JMSCorrelationID":
+		return text(m.CorrelationID), true
+	case "JMSExpiration":
+		return m.Expiration, true
+	case "JMSRedelivered":
+		return v.Redelivery > 0, true
+	}
+	return v.extension(name)
+}
+
+func (v View) extension(name string) (any, bool) {
+	m := v.Message
+	switch name {
+	case "JMSXDeliveryCount":
+		return v.Redelivery + 1, true
+	case "JMSXGroupID":
+		return text(m.GroupID), true
+	case "JMSXGroupSeq":
+		return m.GroupSequence, true
+	case "JMSXGroupFirstForConsumer":
+		return m.GroupFirst, true
+	case "JMSXUserID":
+		return text(m.UserID), true
+	case "JMSXProducerTXID":
+		if !m.OriginalTransaction.IsZero() {
+			return m.OriginalTransaction.String(), true
+		}
+		if !m.Transaction.IsZero() {
+			return m.Transaction.String(), true
+		}
+		return nil, true
+	case "JMSActiveMQBrokerInTime":
+		return m.BrokerInTime, true
+	case "JMSActiveMQBrokerOutTime":
+		return m.BrokerOutTime, true
+	case "JMSActiveMQBrokerPath":
+		path := ""
+		for i, b := range m.BrokerPath {
+			if i > 0 {
+				path += ","
+			}
+			path += string(b)
+		}
+		return text(path), true
+	}
+	return nil, false
+}
+
+// text is nil for an absent string: a selector tells it from an empty one by IS NULL.
+func text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
