@@ -20,8 +20,8 @@ type World interface {
 	Watch(f func())
 	// Crash gives a world as a crash at this moment may leave it. It may be called inside f.
 	Crash(r *rand.Rand) World
-	// SetFull makes space run out, or be there again, for the open store. A full store refuses
-	// puts at once.
+	// SetFull makes space run out, so far that puts are refused, or be there again; it returns
+	// when the open store knows.
 	SetFull(full bool)
 }
 
