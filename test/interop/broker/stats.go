@@ -19,8 +19,7 @@ type Stats struct {
 }
 
 // Queue asks the broker for the counters of a queue over a JMS connection; of a queue that does not
-// exist all are zero. The statistics plugin answers with a map message for the queue, and, asked to
-// mark the end of its list, with a message without a body after it.
+// exist all are zero.
 func (b *Broker) Queue(name string) Stats { return b.destination("queue://", name) }
 
 // Topic asks the broker for the counters of a topic, as Queue does for a queue.
@@ -35,11 +34,10 @@ func (b *Broker) destination(scheme, name string) Stats {
 
 func (b *Broker) ask(conn *jms.Conn, scheme, name string) Stats {
 	b.t.Helper()
-	replies := conn.Request(jms.SendOptions{
+	question := jms.SendOptions{
 		Dest: scheme + "ActiveMQ.Statistics.Destination." + name, Kind: "none",
-		Props: map[string]string{"ActiveMQ.Statistics.Destination.List.End.With.Null": "bool:true"},
-	}, 2, 5*time.Second)
-	for _, m := range replies {
+	}
+	for _, m := range conn.Ask(question, 20*time.Second) {
 		if m.Entry("destinationName") != scheme+name {
 			continue
 		}

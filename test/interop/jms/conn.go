@@ -92,6 +92,22 @@ func (c *Conn) Request(o SendOptions, n int, wait time.Duration) []Msg {
 	return replies
 }
 
+// Ask sends a question with a temporary queue as reply-to, and a message to that queue after it; it
+// returns what arrived between. That is what a broker itself answers, or nothing, without a wait.
+func (c *Conn) Ask(o SendOptions, wait time.Duration) []Msg {
+	c.t.Helper()
+	args := o.pairs()
+	args["session"] = c.session().id
+	args["fence"] = "true"
+	args.setInt("n", 1<<30)
+	args.setInt("wait", wait.Milliseconds())
+	_, replies, err := c.p.call("request", args, wait)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return replies
+}
+
 // Browse lists the messages of a queue that match a selector, all if it is empty.
 func (c *Conn) Browse(dest, selector string) []Msg {
 	c.t.Helper()

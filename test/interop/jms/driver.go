@@ -31,8 +31,12 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %s", e.Verb, e.Clas
 // Driver is one test's view of a JVM with a JMS client in it.
 type Driver struct {
 	t testing.TB
+	v Version
 	p *process
 }
+
+// Version is the generation of the driver's client.
+func (d *Driver) Version() Version { return d.v }
 
 // names makes the ids of what is opened in a driver; one JVM may serve several tests at a time.
 var names atomic.Int64
@@ -43,13 +47,13 @@ func name(kind string) string { return kind + strconv.FormatInt(names.Add(1), 10
 // its JVM, which takes half a second.
 func Start(t testing.TB, v Version) *Driver {
 	t.Helper()
-	return &Driver{t, sharedProcess(t, v)}
+	return &Driver{t, v, sharedProcess(t, v)}
 }
 
 // StartOwn starts a driver that no other test uses, to be killed.
 func StartOwn(t testing.TB, v Version) *Driver {
 	t.Helper()
-	d := &Driver{t, launch(t, v)}
+	d := &Driver{t, v, launch(t, v)}
 	t.Cleanup(d.Kill)
 	return d
 }
@@ -96,6 +100,8 @@ func (d *Driver) Dial(o ConnectOptions) (*Conn, error) {
 		c.p.listen(c.id, nil)
 		return nil, err
 	}
-	d.t.Cleanup(func() { c.end(5*time.Second - slack) })
+	d.t.Cleanup(func() {
+		_ = c.end(5*time.Second - slack) // its broker may be gone by now
+	})
 	return c, nil
 }

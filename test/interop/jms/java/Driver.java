@@ -210,7 +210,10 @@ public final class Driver {
         reply.put("ids", ids);
     }
 
-    /** Sends with a temporary queue as reply-to and passes on replies until one has no body. */
+    /**
+     * Sends with a temporary queue as reply-to and passes on replies. With fence=true a message to
+     * that queue follows the question, and what came before it is all that the broker answered.
+     */
     private void request(Line c) throws JMSException {
         Session s = lane(c.get("session")).session;
         Queue answers = s.createTemporaryQueue();
@@ -220,9 +223,18 @@ public final class Driver {
             Message question = Messages.make(s, c, 0);
             question.setJMSReplyTo(answers);
             out.send(question, DeliveryMode.NON_PERSISTENT, 4, 0);
+            String fence = null;
+            if (c.yes("fence")) {
+                Message last = s.createMessage();
+                s.createProducer(answers).send(last, DeliveryMode.NON_PERSISTENT, 4, 0);
+                fence = last.getJMSMessageID();
+            }
             for (long n = c.number("n", 1); n > 0; n--) {
                 Message m = in.receive(c.number("wait", 5000));
-                if (m == null) {
+                if (m == null && fence != null) {
+                    throw new JMSException("the message behind the question did not come back");
+                }
+                if (m == null || m.getJMSMessageID().equals(fence)) {
                     return;
                 }
                 Messages.describe(new Line(c.seq, "msg"), m).send();
