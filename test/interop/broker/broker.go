@@ -142,8 +142,8 @@ func (b *Broker) signal(s syscall.Signal) {
 	}
 }
 
-// Restart starts the broker on the same port and data, stopping it first if it runs, and waits until
-// it greets.
+// Restart starts the broker on the same port and data, stopping it first if it runs, and waits
+// until it greets.
 func (b *Broker) Restart() {
 	b.t.Helper()
 	b.Stop()
@@ -156,7 +156,8 @@ func (b *Broker) Restart() {
 	default:
 		b.t.Fatalf("broker: no kind %d", b.kind)
 	}
-	out, err := os.OpenFile(filepath.Join(b.dir, "out.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	file := filepath.Join(b.dir, "out.log")
+	out, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -53,7 +53,8 @@ func (c *Conn) hear(l line) {
 func (c *Conn) Session(mode Mode) *Session {
 	c.t.Helper()
 	s := &Session{t: c.t, p: c.p, id: name("s")}
-	if _, _, err := c.p.call("session", pairs{"on": c.id, "id": s.id, "mode": string(mode)}, 0); err != nil {
+	args := pairs{"on": c.id, "id": s.id, "mode": string(mode)}
+	if _, _, err := c.p.call("session", args, 0); err != nil {
 		c.t.Fatal(err)
 	}
 	return s

@@ -1,6 +1,6 @@
 // Package jms drives an unmodified JMS client from a Go test: a JVM that runs the original client
-// library of ActiveMQ, of the javax generation (V5) or of the jakarta generation (V6), and does what
-// it is told line by line.
+// library of ActiveMQ, of the javax generation (V5) or of the jakarta generation (V6), and does
+// what it is told line by line.
 //
 //	d := jms.Start(t, jms.V5)
 //	conn := d.Connect("tcp://127.0.0.1:61616")

@@ -14,8 +14,10 @@ import (
 
 const patience = 15 * time.Second
 
+type versionTest func(*testing.T, *jms.Driver, *broker.Broker)
+
 // eachVersion runs a test with both generations of the client against one real broker.
-func eachVersion(t *testing.T, o broker.Options, test func(*testing.T, *jms.Driver, *broker.Broker)) {
+func eachVersion(t *testing.T, o broker.Options, test versionTest) {
 	t.Helper()
 	b := broker.Start(t, broker.ActiveMQ, o)
 	for _, v := range []jms.Version{jms.V5, jms.V6} {
@@ -153,7 +155,8 @@ func TestSelectorsBrowsersAndReplies(t *testing.T) {
 }
 
 func TestADurableSubscriptionOutlivesItsConnection(t *testing.T) {
-	eachVersion(t, broker.Options{Persistent: true}, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
+	o := broker.Options{Persistent: true}
+	eachVersion(t, o, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
 		topic := "topic://news." + d.Version().String()
 		sub := jms.ConsumerOptions{Dest: topic, Durable: "sub"}
 		id := jms.ConnectOptions{URL: b.URL(), ClientID: "reader-" + d.Version().String()}
@@ -176,14 +179,16 @@ func TestADurableSubscriptionOutlivesItsConnection(t *testing.T) {
 }
 
 func TestWhatTheClientThrowsIsToldByClass(t *testing.T) {
-	eachVersion(t, broker.Options{Plugins: users}, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
+	o := broker.Options{Plugins: users}
+	eachVersion(t, o, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
 		_, err := d.Dial(jms.ConnectOptions{URL: b.URL(), User: "u", Password: "wrong"})
 		if exception(err) != "JMSSecurityException" {
 			t.Errorf("a wrong password: %v", err)
 		}
 		conn, err := d.Dial(jms.ConnectOptions{URL: b.URL(), User: "u", Password: "p"})
 		must(t, err)
-		_, err = conn.Session(jms.Auto).TryConsumer(jms.ConsumerOptions{Dest: "queue://q", Selector: "a ="})
+		broken := jms.ConsumerOptions{Dest: "queue://q", Selector: "a ="}
+		_, err = conn.Session(jms.Auto).TryConsumer(broken)
 		if exception(err) != "InvalidSelectorException" {
 			t.Errorf("a broken selector: %v", err)
 		}
@@ -203,10 +208,12 @@ func exception(err error) string {
 }
 
 func TestAKilledBrokerKeepsWhatItConfirmedAndClientsComeBack(t *testing.T) {
-	eachVersion(t, broker.Options{Persistent: true}, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
+	o := broker.Options{Persistent: true}
+	eachVersion(t, o, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
 		queue := "kept." + d.Version().String()
 		plain := d.Connect(b.URL())
-		over := d.Connect("failover:(" + b.URL() + ")?initialReconnectDelay=50&useExponentialBackOff=false")
+		over := d.Connect("failover:(" + b.URL() + ")" +
+			"?initialReconnectDelay=50&useExponentialBackOff=false")
 		over.Send("queue://"+queue, 3, "m{}")
 		b.Kill9()
 		if fault := plain.WaitFault(patience); !strings.HasSuffix(fault.Class, ".JMSException") {

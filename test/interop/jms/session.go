@@ -28,7 +28,7 @@ type SendOptions struct {
 	CorrelationID string
 	Type          string
 	ReplyTo       string            // a destination with its scheme
-	Props         map[string]string // each TYPE:VALUE with bool byte short int long float double string
+	Props         map[string]string // each TYPE:VALUE: bool byte short int long float double string
 	Map           map[string]string // entries of a map message, as Props
 	Stream        []string          // values of a stream message, as Props
 }
