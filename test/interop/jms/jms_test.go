@@ -49,11 +49,11 @@ func TestEveryKindOfMessageArrivesAsSent(t *testing.T) {
 		dest := "queue://kinds." + strings.ReplaceAll(t.Name(), "/", ".")
 		c := conn.Consumer(dest)
 		s := conn.Session(jms.Auto)
-		for _, o := range sent {
+		for i, o := range sent {
 			o.Dest = dest
 			ids := s.Send(o)
-			got := c.Wait(c.Count()+1, patience)
-			m := got[len(got)-1]
+			got := c.Wait(i+1, patience)
+			m := got[i]
 			if m.ID != ids[0] || m.Kind != o.Kind || m.Body != o.Body || m.Dest != dest ||
 				m.Persistent == o.NonPersistent || m.Redelivered {
 				t.Errorf("%s: sent %.200s, got %.200s", ids, fmt.Sprintf("%+v", o), fmt.Sprintf("%+v", m))
