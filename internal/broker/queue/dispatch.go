@@ -155,7 +155,10 @@ func (q *Queue) offerRing(c *Copy, l int8, now time.Duration) {
 			q.holdBack(s, c)
 			continue
 		}
-		if q.offer(s, c, now) {
+		// The slot has looked at everything below; the wave's end sets the position of those that
+		// stay ready.
+		if key := c.key; q.offer(s, c, now) {
+			s.pos[l] = key + 1
 			return
 		}
 		i++
@@ -169,13 +172,10 @@ func (q *Queue) offer(s *Slot, c *Copy, now time.Duration) bool {
 		q.refused(s, c, v)
 		return false
 	}
-	lane, key := c.lane, c.key
 	q.Hold(c, s)
 	q.turns++
 	q.removeReady(s)
 	s.turn = q.turns
-	// The slot has looked at everything below and at this copy.
-	s.pos[lane] = max(s.pos[lane], key+1)
 	if s.Sub.Take(c) {
 		q.insertReady(s)
 		return true

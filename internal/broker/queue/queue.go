@@ -111,6 +111,7 @@ func (q *Queue) place(c *Copy, lane int8, key uint64) {
 func (q *Queue) Hold(c *Copy, owner any) {
 	q.lanes[c.lane].remove(c.key)
 	q.hold(c, owner)
+	q.unhold()
 }
 
 func (q *Queue) hold(c *Copy, owner any) {
@@ -204,6 +205,7 @@ func (q *Queue) Remove(c *Copy) {
 		c.out = false
 	} else {
 		q.lanes[c.lane].remove(c.key)
+		q.unhold()
 	}
 	c.Owner, c.ended = nil, true
 	q.resident -= c.Message.Size()
@@ -281,20 +283,25 @@ func (q *Queue) consumersChanged(cause *Slot) {
 			s.pos[l] = min(s.pos[l], s.consumers[l])
 			s.consumers[l] = noKey
 		}
+		s.unhold()
 	}
 }
 
 // Committed tells that a stored copy is durable.
 func (q *Queue) Committed(c *Copy) {
 	c.Durable = true
+	q.unhold()
+}
+
+// unhold makes the slots that wait for a commit look again: the copy they wait for is durable, or
+// no longer there.
+func (q *Queue) unhold() {
 	if !q.held {
 		return
 	}
 	q.held = false
 	for _, s := range q.slots {
-		if s.block.Reason == message.Committing {
-			s.Ready()
-		}
+		s.unhold()
 	}
 }
 

@@ -89,9 +89,14 @@ func (s *Slot) Rescan() {
 func (s *Slot) SetMark(seq uint64) {
 	if seq > s.mark {
 		s.mark = seq
-		if s.block.Reason == message.Committing {
-			s.Ready()
-		}
+		s.unhold()
+	}
+}
+
+// unhold lets a slot that waits for a commit look at other copies meanwhile.
+func (s *Slot) unhold() {
+	if s.block.Reason == message.Committing {
+		s.Ready()
 	}
 }
 
@@ -107,6 +112,7 @@ func (s *Slot) lookAgain(p place) {
 	s.again = append(s.again, place{})
 	copy(s.again[i+1:], s.again[i:])
 	s.again[i] = p
+	s.unhold()
 }
 
 // held gives the verdict of the queue's own rules for a network subscription: a persistent copy
