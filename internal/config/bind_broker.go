@@ -68,7 +68,8 @@ func safeFileName(name string) string {
 }
 
 func (b *builder) persistence(n *bean, dir string) Persistence {
-	p := Persistence{Memory: !n.bool("persistent"), Directory: filepath.Join(dir, "KahaDB"), Sync: true}
+	p := Persistence{Memory: !n.bool("persistent"), Sync: true,
+		Directory: filepath.Join(dir, "KahaDB")}
 	adapter := n.one("persistenceAdapter")
 	if adapter == nil {
 		adapter = n.one("persistenceFactory")

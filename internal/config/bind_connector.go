@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -246,8 +247,8 @@ func (b *builder) checkNetwork(n *bean, c *Network) {
 			"-128 to 127, not %d", c.ConsumerPriorityBase)
 	}
 	if c.SyncDurableSubs && (c.DynamicOnly || !c.ConduitSubscriptions || c.StaticBridge) {
-		b.notice(n.at("syncDurableSubs"), Warning, "syncDurableSubs has no effect with dynamicOnly=true, "+
-			"conduitSubscriptions=false or staticBridge=true")
+		b.notice(n.at("syncDurableSubs"), Warning, "syncDurableSubs has no effect with "+
+			"dynamicOnly=true, conduitSubscriptions=false or staticBridge=true")
 	}
 	if c.StaticBridge && len(c.Static) == 0 {
 		b.notice(n.at("staticBridge"), Warning,
@@ -316,7 +317,7 @@ func (b *builder) links(n *bean, c *Network) bool {
 	case u.Scheme == "multicast":
 		b.options(u, at, "multicast")
 		fallthrough
-	case u.Scheme == "zeroconf" || u.Scheme == "ldap" || u.Scheme == "discovery" || u.Scheme == "fanout":
+	case slices.Contains([]string{"zeroconf", "ldap", "discovery", "fanout"}, u.Scheme):
 		b.notice(at, NotHonoured, "network connector %s is not started: %s is not supported", c.Name,
 			u.Scheme)
 		return false

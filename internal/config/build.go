@@ -58,9 +58,9 @@ func (b *builder) use(at Pos, s Status, what, doc string) bool {
 	}
 	switch s {
 	case Later:
-		b.notice(at, NotHonoured, "%s is not honoured%s", what, doc)
+		b.notice(at, NotHonoured, "%s has no effect%s", what, doc)
 	case Restricts:
-		b.notice(at, Restricting, "%s restricts access and is not honoured%s", what, doc)
+		b.notice(at, Restricting, "%s restricts access and has no effect%s", what, doc)
 	case Refused:
 		b.problem(at, "%s is not accepted%s", what, doc)
 	}
@@ -94,6 +94,11 @@ func (b *builder) bean(n *node, el *Element) *bean {
 // attribute takes in one simple setting of a bean.
 func (b *builder) attribute(to *bean, name, value string, at Pos) {
 	a := to.el.attribute(name)
+	if a == nil && to.el.property(name) != nil {
+		b.problem(at, "%s on <%s>: write <%s> as an element, references to beans are not followed",
+			name, to.el.Name, name)
+		return
+	}
 	if a == nil {
 		var names []string
 		for i := range to.el.Attributes {
@@ -229,7 +234,7 @@ func (b *builder) javaBean(c *node, p *Property) {
 	}
 	for _, part := range restrictingClasses {
 		if strings.Contains(strings.ToLower(class), part) {
-			b.notice(c.pos, Restricting, "plugin %s restricts access and is not honoured", class)
+			b.notice(c.pos, Restricting, "plugin %s restricts access and has no effect", class)
 			return
 		}
 	}

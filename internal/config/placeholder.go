@@ -107,7 +107,8 @@ func (r *resolver) bean(n *node) error {
 		v := springValues(n, name)
 		return len(v) == 1 && strings.EqualFold(v[0], "true")
 	}
-	r.skipMissing = r.skipMissing || flag("ignoreResourceNotFound") || flag("ignore-resource-not-found")
+	r.skipMissing = r.skipMissing || flag("ignoreResourceNotFound") ||
+		flag("ignore-resource-not-found")
 	r.keepUnknown = r.keepUnknown || flag("ignoreUnresolvablePlaceholders") ||
 		flag("ignore-unresolvable")
 	mode := springValues(n, "systemPropertiesModeName")
@@ -236,7 +237,8 @@ func (r *resolver) placeholder(inner string, at Pos, depth int) (string, error) 
 	if len(r.read) > 0 {
 		where = strings.Join(r.read, ", ") + ", " + where
 	}
-	return "", Problem{at, fmt.Sprintf("placeholder ${%s} is not defined: it is not in %s", name, where)}
+	return "", Problem{at, fmt.Sprintf("placeholder ${%s} is not defined: it is not in %s", name,
+		where)}
 }
 
 // lookup finds a name: property files, definitions, ActiveMQ's folders, environment. Without a

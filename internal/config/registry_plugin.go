@@ -68,21 +68,12 @@ var destinationElements = []*Element{
 		many("virtualDestinations", Honoured, "the rules", "virtualTopic", "compositeQueue",
 			"compositeTopic"),
 	}},
-	{Name: "virtualTopic", Doc: "a topic whose subscribers are queues", Attributes: []Attribute{
-		attr("name", Text, ">", Honoured, "which topics"),
-		attr("prefix", Text, "Consumer.*.", Honoured, "before the name of a queue"),
-		attr("postfix", Text, "", Honoured, "after it"),
-		attr("selectorAware", Bool, "false", Honoured, "only queues with a consumer that takes it"),
-		attr("local", Bool, "false", Honoured, "not for messages of other brokers"),
-		attr("concurrentSend", Bool, "false", Tolerated, ""),
-		attr("transactedSend", Bool, "false", Tolerated, "copies are always all or nothing"),
-		attr("dropOnResourceLimit", Bool, "false", Honoured, "drop a copy, do not wait"),
-		attr("setOriginalDestination", Bool, "true", Honoured, ""),
-	}},
-	{Name: "compositeQueue", Doc: "a queue that forwards", Attributes: compositeAttributes,
-		Properties: compositeProperties},
-	{Name: "compositeTopic", Doc: "a topic that forwards", Attributes: compositeAttributes,
-		Properties: compositeProperties},
+	{Name: "virtualTopic", Status: Later, Doc: "a topic whose subscribers are queues",
+		Attributes: virtualTopicAttributes},
+	{Name: "compositeQueue", Status: Later, Doc: "a queue that forwards",
+		Attributes: compositeAttributes, Properties: compositeProperties},
+	{Name: "compositeTopic", Status: Later, Doc: "a topic that forwards",
+		Attributes: compositeAttributes, Properties: compositeProperties},
 	{Name: "filteredDestination", Doc: "a target with a selector", Attributes: []Attribute{
 		attr("queue", Text, "", Honoured, "a queue"),
 		attr("topic", Text, "", Honoured, "a topic"),
@@ -105,6 +96,18 @@ var destinationAttributes = []Attribute{
 	attr("properties", Object, "", Tolerated, ""),
 	attr("connectionId", Text, "", Tolerated, ""),
 	attr("sequenceId", Int, "0", Tolerated, ""),
+}
+
+var virtualTopicAttributes = []Attribute{
+	attr("name", Text, ">", Honoured, "which topics"),
+	attr("prefix", Text, "Consumer.*.", Honoured, "before the name of a queue"),
+	attr("postfix", Text, "", Honoured, "after it"),
+	attr("selectorAware", Bool, "false", Honoured, "only queues with a consumer that takes it"),
+	attr("local", Bool, "false", Honoured, "not for messages of other brokers"),
+	attr("concurrentSend", Bool, "false", Tolerated, ""),
+	attr("transactedSend", Bool, "false", Tolerated, "copies are always all or nothing"),
+	attr("dropOnResourceLimit", Bool, "false", Honoured, "drop a copy, do not wait"),
+	attr("setOriginalDestination", Bool, "true", Honoured, ""),
 }
 
 var compositeAttributes = []Attribute{

@@ -81,7 +81,7 @@ func readXML(file string, data []byte) (*node, error) {
 	if len(data) > maxFileBytes {
 		return nil, Problem{Pos{file, 1, 1}, fmt.Sprintf("larger than %d bytes", maxFileBytes)}
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data = toUTF8(bytes.TrimPrefix(data, []byte("\ufeff")))
 	r := &reader{file: file, data: data, starts: []int{0}}
 	for i, b := range data {
 		if b == '\n' {
@@ -90,7 +90,7 @@ func readXML(file string, data []byte) (*node, error) {
 	}
 	r.dec = xml.NewDecoder(bytes.NewReader(data))
 	r.dec.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
-		if strings.EqualFold(charset, "us-ascii") {
+		if strings.EqualFold(charset, "us-ascii") || strings.EqualFold(charset, latin1) {
 			return input, nil
 		}
 		return nil, fmt.Errorf("encoding %s is not supported: save the file as UTF-8", charset)
@@ -108,6 +108,22 @@ func readXML(file string, data []byte) (*node, error) {
 			return nil, err
 		}
 	}
+}
+
+const latin1 = "ISO-8859-1"
+
+// toUTF8 converts a file that declares ISO 8859-1, whose bytes are the first 256 characters.
+func toUTF8(data []byte) []byte {
+	declaration, _, found := bytes.Cut(data, []byte("?>"))
+	if !found || !bytes.HasPrefix(declaration, []byte("<?xml")) ||
+		!bytes.Contains(bytes.ToUpper(declaration), []byte(latin1)) {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	for _, b := range data {
+		out = utf8.AppendRune(out, rune(b))
+	}
+	return out
 }
 
 // pos returns the place of an offset.
