@@ -33,6 +33,15 @@ func newMaker(seed uint64) *maker {
 		seqs: map[store.DestID]store.Seq{}, ns: map[string]uint64{}}
 }
 
+// Batches gives n random batches that obey the contract, to be applied to an empty store.
+func Batches(seed uint64, n int) []*store.Batch {
+	k := newMaker(seed)
+	for range n {
+		k.batch()
+	}
+	return k.made
+}
+
 // modelAfter replays the first n batches.
 func (k *maker) modelAfter(n int) *model {
 	m := newModel()
@@ -137,10 +146,11 @@ func (k *maker) header(b *store.Batch, id store.DestID) {
 }
 
 func (k *maker) put(b *store.Batch, id store.DestID, n int) {
+	gaps := k.r.IntN(2) == 0
 	for range n {
 		seq := k.seqs[id]
 		k.seqs[id]++
-		if k.r.IntN(10) == 0 {
+		if gaps && k.r.IntN(10) == 0 {
 			continue // acknowledged before it was written
 		}
 		m := Message(k.r, n < 10)
