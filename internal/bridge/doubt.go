@@ -111,7 +111,7 @@ func (b *Bridge) talk(text string) {
 		b.told(t)
 	case network.Settled:
 		if p, ok := b.home.local.(network.Pruner); ok {
-			p.Prune(b.peer.ID, t.Keys)
+			p.Settled(b.peer.ID, t.Keys)
 		}
 	}
 }

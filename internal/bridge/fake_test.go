@@ -195,7 +195,7 @@ func (h *fakeHome) Advise(e network.Event) {
 	h.note("peer %s started=%v", e.Peer.Name, e.Started)
 }
 
-func (h *fakeHome) Prune(peer message.BrokerID, keys []network.DoubtKey) {
+func (h *fakeHome) Settled(peer message.BrokerID, keys []network.DoubtKey) {
 	h.pruned = append(h.pruned, keys...)
 }
 

@@ -99,7 +99,13 @@ func (d *demand) Verdict(c network.Candidate) message.Verdict {
 		return never(message.FrameTooBig, topic)
 	}
 	if v := d.bridge.parked.verdict(dest, c.Now()); v.Outcome != message.Deliver {
+		if topic {
+			return never(v.Reason, true)
+		}
 		return v
+	}
+	if topic {
+		return message.Verdict{} // a topic's copies cannot wait for a rate window
 	}
 	d.rate.learn(c.Replay())
 	if at, full := d.rate.full(c.Now()); full {

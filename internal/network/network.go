@@ -116,12 +116,14 @@ type Peer struct {
 	ID      message.BrokerID
 	Name    string
 	Hopwire bool // it names local copies in its acks and can be asked
+	// Prefetch is how many messages the peer may have on their way for one destination; 0 unknown.
+	Prefetch int
 }
 
 // Pruner is what a home broker has, too, when it can forget receipts early: all that peer's
 // arrivals at key's destination up to and including key are settled for good on the peer's side.
 type Pruner interface {
-	Prune(peer message.BrokerID, keys []DoubtKey)
+	Settled(peer message.BrokerID, keys []DoubtKey)
 }
 
 // Event is what a bridge tells its home broker.
