@@ -117,26 +117,33 @@ func TestB032HalfAHandshakeIsRetried(t *testing.T) {
 	} {
 		w := newWorld(t, func(o *Options) { o.InDoubtTimeout = NeverTimeout })
 		w.c.Start()
-		for range 30 {
+		for range 1000 {
 			c.play(w)
-			w.state(Backoff)
-			if got := w.c.Status().Error; !strings.Contains(got, c.error) {
-				t.Fatalf("%s: error %q", c.name, got)
-			}
-			if w.link != nil && w.link.closed == "" {
-				t.Fatalf("%s: the link is open", c.name)
-			}
-			if n := w.env.live(); n != 1 || len(w.home.subs) != 0 || len(w.h.bridges) != 0 {
-				t.Fatalf("%s: %d timers, %d subscriptions, %d bridges left", c.name, n,
-					len(w.home.subs), len(w.h.bridges))
-			}
-			w.env.advance(w.waitOf())
-			w.state(Connecting)
+			w.failedFor(c.name, c.error)
 		}
 		w.home.doubts = nil
 		w.connect(Hello{HopwireLevel: 1})
 		w.state(Running)
 	}
+}
+
+// failedFor checks that nothing of a failed link is left but its error and the next try, and goes
+// on to that.
+func (w *world) failedFor(name, why string) {
+	w.t.Helper()
+	w.state(Backoff)
+	if got := w.c.Status().Error; !strings.Contains(got, why) {
+		w.t.Fatalf("%s: error %q", name, got)
+	}
+	if w.link != nil && w.link.closed == "" {
+		w.t.Fatalf("%s: the link is open", name)
+	}
+	if n := w.env.live(); n != 1 || len(w.home.subs) != 0 || len(w.h.bridges) != 0 {
+		w.t.Fatalf("%s: %d timers, %d subscriptions, %d bridges left", name, n,
+			len(w.home.subs), len(w.h.bridges))
+	}
+	w.env.advance(w.waitOf())
+	w.state(Connecting)
 }
 
 func TestSelfConnectWaitsTheLongest(t *testing.T) {

@@ -39,66 +39,74 @@ func pathed(dest string, path ...message.BrokerID) *message.Message {
 
 const netB = message.BrokerID("ID:netB")
 
+// Words of the verdict table.
+var (
+	on      = network.Replay{WhenNoConsumers: true}
+	delayed = network.Replay{WhenNoConsumers: true, Delay: 3 * time.Second}
+	aware   = network.Replay{WhenNoConsumers: true, SelectorAware: true}
+	hop     = Hello{HopwireLevel: 1}
+	amq     = Hello{}
+)
+
+const s = time.Second
+
+var verdictCases = []struct {
+	name  string
+	hello Hello
+	dest  string // the remote consumer's
+	ttl   int32
+	c     candidate
+	want  message.Verdict
+}{
+	{"N001 a fresh message crosses", amq, "queue://Q", 1, candidate{m: text("Q", 1)},
+		message.Verdict{}},
+	{"message TTL is the number of hops", amq, "queue://Q", 1,
+		candidate{m: pathed("Q", "ID:netC")}, message.Refused(message.TTLMessage)},
+	{"TTL 2 allows a second hop", amq, "queue://Q", 2, candidate{m: pathed("Q", "ID:netC")},
+		message.Verdict{}},
+	{"TTL -1 is no limit", amq, "queue://Q", -1,
+		candidate{m: pathed("Q", "1", "2", "3", "4")}, message.Verdict{}},
+	{"on topics TTL discards", amq, "topic://T", 1,
+		candidate{m: pathed("topic://T", "ID:netC")},
+		message.Verdict{Outcome: message.Discard, Reason: message.TTLMessage}},
+	{"on topics a visited peer discards", amq, "topic://T", 5,
+		candidate{m: pathed("topic://T", netB), replay: on},
+		message.Verdict{Outcome: message.Discard, Reason: message.AlreadyVisited}},
+	{"N030 no replay by default", hop, "queue://Q", 1, candidate{m: pathed("Q", netB)},
+		message.Refused(message.ReplayOff)},
+	{"N031 replay when there are no consumers, whatever the TTL", hop, "queue://Q", 1,
+		candidate{m: pathed("Q", "x", netB), replay: on}, message.Verdict{}},
+	{"replay waits for local consumers to go", hop, "queue://Q", 1,
+		candidate{m: pathed("Q", netB), replay: on, consumer: true},
+		message.Verdict{Outcome: message.Refuse, Wake: message.WakeConsumers,
+			Reason: message.LocalConsumerPresent}},
+	{"B028d a consumer that does not match is none when selectorAware", hop, "queue://Q", 1,
+		candidate{m: pathed("Q", netB), replay: aware, consumer: true}, message.Verdict{}},
+	{"N040 replayDelay counts from arrival and wakes by itself", hop, "queue://Q", 1,
+		candidate{m: pathed("Q", netB), replay: delayed, arrived: 2 * s, now: 3 * s},
+		message.RefusedUntil(message.ReplayDelay, 5*s)},
+	{"after the delay it goes", hop, "queue://Q", 1,
+		candidate{m: pathed("Q", netB), replay: delayed, arrived: 2 * s, now: 5 * s},
+		message.Verdict{}},
+	{"the delay doubles with each return", hop, "queue://Q", 1,
+		candidate{m: pathed("Q", netB, "x", netB), replay: delayed, arrived: 0, now: 3 * s},
+		message.RefusedUntil(message.ReplayDelay, 6*s)},
+	{"to an ActiveMQ broker a copy returns a second later at the earliest", amq, "queue://Q",
+		1, candidate{m: pathed("Q", netB), replay: on, arrived: 10 * s, now: 10 * s},
+		message.RefusedUntil(message.ReplayDelay, 11*s)},
+	{"and after five even without a keep-alive", amq, "queue://Q", 1,
+		candidate{m: pathed("Q", netB), replay: on, arrived: 10 * s, now: 15 * s},
+		message.Verdict{}},
+	{"B036 a frame the peer does not take stays", Hello{MaxFrame: 4000}, "queue://Q", 1,
+		candidate{m: sized("Q", 3000)}, message.Refused(message.FrameTooBig)},
+	{"and a smaller one goes", Hello{MaxFrame: 8000}, "queue://Q", 1,
+		candidate{m: sized("Q", 3000)}, message.Verdict{}},
+	{"a wide subscription carries nothing excluded", amq, "queue://>", 1,
+		candidate{m: text("no.1", 1)}, message.Refused(message.Excluded)},
+}
+
 func TestFilterVerdicts(t *testing.T) {
-	on := network.Replay{WhenNoConsumers: true}
-	delayed := network.Replay{WhenNoConsumers: true, Delay: 3 * time.Second}
-	aware := network.Replay{WhenNoConsumers: true, SelectorAware: true}
-	hop, amq := Hello{HopwireLevel: 1}, Hello{}
-	s := time.Second
-	for _, c := range []struct {
-		name  string
-		hello Hello
-		dest  string // the remote consumer's
-		ttl   int32
-		c     candidate
-		want  message.Verdict
-	}{
-		{"N001 a fresh message crosses", amq, "queue://Q", 1, candidate{m: text("Q", 1)},
-			message.Verdict{}},
-		{"message TTL is the number of hops", amq, "queue://Q", 1,
-			candidate{m: pathed("Q", "ID:netC")}, message.Refused(message.TTLMessage)},
-		{"TTL 2 allows a second hop", amq, "queue://Q", 2, candidate{m: pathed("Q", "ID:netC")},
-			message.Verdict{}},
-		{"TTL -1 is no limit", amq, "queue://Q", -1,
-			candidate{m: pathed("Q", "1", "2", "3", "4")}, message.Verdict{}},
-		{"on topics TTL discards", amq, "topic://T", 1,
-			candidate{m: pathed("topic://T", "ID:netC")},
-			message.Verdict{Outcome: message.Discard, Reason: message.TTLMessage}},
-		{"on topics a visited peer discards", amq, "topic://T", 5,
-			candidate{m: pathed("topic://T", netB), replay: on},
-			message.Verdict{Outcome: message.Discard, Reason: message.AlreadyVisited}},
-		{"N030 no replay by default", hop, "queue://Q", 1, candidate{m: pathed("Q", netB)},
-			message.Refused(message.ReplayOff)},
-		{"N031 replay when there are no consumers, whatever the TTL", hop, "queue://Q", 1,
-			candidate{m: pathed("Q", "x", netB), replay: on}, message.Verdict{}},
-		{"replay waits for local consumers to go", hop, "queue://Q", 1,
-			candidate{m: pathed("Q", netB), replay: on, consumer: true},
-			message.Verdict{Outcome: message.Refuse, Wake: message.WakeConsumers,
-				Reason: message.LocalConsumerPresent}},
-		{"B028d a consumer that does not match is none when selectorAware", hop, "queue://Q", 1,
-			candidate{m: pathed("Q", netB), replay: aware, consumer: true}, message.Verdict{}},
-		{"N040 replayDelay counts from arrival and wakes by itself", hop, "queue://Q", 1,
-			candidate{m: pathed("Q", netB), replay: delayed, arrived: 2 * s, now: 3 * s},
-			message.RefusedUntil(message.ReplayDelay, 5*s)},
-		{"after the delay it goes", hop, "queue://Q", 1,
-			candidate{m: pathed("Q", netB), replay: delayed, arrived: 2 * s, now: 5 * s},
-			message.Verdict{}},
-		{"the delay doubles with each return", hop, "queue://Q", 1,
-			candidate{m: pathed("Q", netB, "x", netB), replay: delayed, arrived: 0, now: 3 * s},
-			message.RefusedUntil(message.ReplayDelay, 6*s)},
-		{"to an ActiveMQ broker a copy returns a second later at the earliest", amq, "queue://Q",
-			1, candidate{m: pathed("Q", netB), replay: on, arrived: 10 * s, now: 10 * s},
-			message.RefusedUntil(message.ReplayDelay, 11*s)},
-		{"and after five even without a keep-alive", amq, "queue://Q", 1,
-			candidate{m: pathed("Q", netB), replay: on, arrived: 10 * s, now: 15 * s},
-			message.Verdict{}},
-		{"B036 a frame the peer does not take stays", Hello{MaxFrame: 4000}, "queue://Q", 1,
-			candidate{m: sized("Q", 3000)}, message.Refused(message.FrameTooBig)},
-		{"and a smaller one goes", Hello{MaxFrame: 8000}, "queue://Q", 1,
-			candidate{m: sized("Q", 3000)}, message.Verdict{}},
-		{"a wide subscription carries nothing excluded", amq, "queue://>", 1,
-			candidate{m: text("no.1", 1)}, message.Refused(message.Excluded)},
-	} {
+	for _, c := range verdictCases {
 		w := newWorld(t, func(o *Options) {
 			o.MessageTTL = c.ttl
 			o.Excluded = []message.Destination{queue("no.>")}
