@@ -234,6 +234,7 @@ func (b *Bridge) setUp() {
 		b.send(&message.ConsumerInfo{ID: b.advisories.id, Destination: b.opts.advisoryTopic(),
 			PrefetchSize: b.opts.advisoryPrefetch(), DispatchAsync: true})
 	}
+	b.table.addStatic()
 	b.home.bridges = append(b.home.bridges, b)
 	b.home.local.Advise(network.Event{Peer: b.peer, Started: true, CreatedByDuplex: b.accepted,
 		RemoteIP: b.hello.Remote})
@@ -251,7 +252,6 @@ func (b *Bridge) enter(p phase) {
 func (b *Bridge) run() {
 	b.unbound()
 	b.enter(running)
-	b.table.addStatic()
 	b.openWaiting()
 	b.startProbe()
 }

@@ -173,14 +173,13 @@ func (t *table) addStatic() (fresh []*demand) {
 func (t *table) enter(c *message.ConsumerInfo, d message.Destination) *demand {
 	m := t.member(c, d)
 	alone := !t.folds(c, d)
-	if !alone {
-		for _, old := range t.demands {
-			if old.dest == d && !old.alone && old.durable == (m.durable != "") {
-				old.members = append(old.members, m)
-				old.origins = append(old.origins, c.ID)
-				t.where[c.ID] = append(t.where[c.ID], old)
-				return nil
-			}
+	for _, old := range t.demands {
+		fits := !alone || old.isStatic() && t.opts.ConduitSubscriptions
+		if fits && old.dest == d && !old.alone && old.durable == (m.durable != "") {
+			old.members = append(old.members, m)
+			old.origins = append(old.origins, c.ID)
+			t.where[c.ID] = append(t.where[c.ID], old)
+			return nil
 		}
 	}
 	n := &demand{dest: d, alone: alone, durable: m.durable != "", members: []member{m},
@@ -317,6 +316,8 @@ func (d *demand) wanted(m *message.Message) bool {
 	}
 	return false
 }
+
+func (d *demand) isStatic() bool { return len(d.members) > 0 && d.members[0].static }
 
 // narrow reports whether all members but one judge messages.
 func (d *demand) narrow(but message.ConsumerID) bool {

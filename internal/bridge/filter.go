@@ -78,14 +78,14 @@ func (r *rateWindow) learn(p network.Replay) {
 // Verdict implements network.Filter: one copy.
 func (d *demand) Verdict(c network.Candidate) message.Verdict {
 	m := c.Message()
-	topic := m.Destination.IsTopic()
-	if m.Destination.IsAdvisory() {
+	dest, topic := d.concrete(m), d.dest.IsTopic()
+	if dest.IsAdvisory() {
 		if r := d.refusesAdvisory(m); r != "" {
 			return never(r, true)
 		}
 	}
 	if d.dest.IsPattern() {
-		if r := d.bridge.table.rules.refuses(m.Destination); r != "" {
+		if r := d.bridge.table.rules.refuses(dest); r != "" {
 			return never(r, topic)
 		}
 	}
@@ -98,14 +98,29 @@ func (d *demand) Verdict(c network.Candidate) message.Verdict {
 	if limit := d.bridge.hello.MaxFrame; limit > 0 && m.Size()+frameMargin > limit {
 		return never(message.FrameTooBig, topic)
 	}
-	if v := d.bridge.parked.verdict(m.Destination, c.Now()); v.Outcome != message.Deliver {
+	if v := d.bridge.parked.verdict(dest, c.Now()); v.Outcome != message.Deliver {
+		if topic {
+			return never(v.Reason, true)
+		}
 		return v
+	}
+	if topic {
+		return message.Verdict{} // a topic's copies cannot wait for a rate window
 	}
 	d.rate.learn(c.Replay())
 	if at, full := d.rate.full(c.Now()); full {
 		return message.RefusedUntil(message.RateLimit, at)
 	}
 	return message.Verdict{}
+}
+
+// concrete is the destination of a copy: a message may be shared by copies in several, so only a
+// pattern has to ask it.
+func (d *demand) concrete(m *message.Message) message.Destination {
+	if d.dest.IsPattern() {
+		return m.Destination
+	}
+	return d.dest
 }
 
 // never is a refusal that nothing about the copy will change.
@@ -192,11 +207,12 @@ func (d *demand) unwanted(c network.Candidate, m *message.Message, topic bool) m
 		return ""
 	}
 	t := d.bridge.table
-	if t.owner(d, m.Destination, c.Arrived()) != d {
+	dest := d.concrete(m)
+	if t.owner(d, dest, c.Arrived()) != d {
 		return message.DuplicateMessage
 	}
 	for _, x := range t.demands {
-		if covers(x.dest, m.Destination) && x.wanted(m) {
+		if covers(x.dest, dest) && x.wanted(m) {
 			return ""
 		}
 	}
@@ -213,7 +229,7 @@ func interpreted(d message.Destination) bool {
 // refusesAdvisory tests the command inside an advisory: what bridges interpret goes to a peer's
 // bridge only, and consumers obey TTL and path.
 func (d *demand) refusesAdvisory(m *message.Message) message.Reason {
-	if interpreted(m.Destination) && d.onlyNetworks() {
+	if interpreted(d.concrete(m)) && d.onlyNetworks() {
 		return message.NotTarget
 	}
 	c, ok := m.Data.(*message.ConsumerInfo)

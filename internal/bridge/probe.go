@@ -18,9 +18,11 @@ type probe struct {
 }
 
 // startProbe opens the probe. An ActiveMQ peer's half of a duplex link would never close it
-// again, so there the first consumer advisory has to do.
+// again, and to the initiator of one our half is no connection of its own; there is no probe in
+// these cases.
 func (b *Bridge) startProbe() {
-	if b.opts.StaticBridge || b.unseen != "" || b.duplex && b.hello.HopwireLevel == 0 {
+	if b.opts.StaticBridge || b.unseen != "" || b.accepted ||
+		b.duplex && b.hello.HopwireLevel == 0 {
 		return
 	}
 	b.probe.id = message.ConsumerID{Connection: b.remote, Session: 1, Value: 2}

@@ -166,6 +166,9 @@ func (b *Bridge) explain(d message.Destination) message.Reason {
 			if k := b.parked[d]; k != nil {
 				return k.reason
 			}
+			if x.inFlight >= int(b.opts.PrefetchSize) {
+				return message.RemoteWindowFull
+			}
 			return ""
 		}
 	}
