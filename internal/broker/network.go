@@ -7,7 +7,6 @@ import (
 	"hopwire/internal/message"
 	"hopwire/internal/network"
 	"hopwire/internal/policy"
-	"hopwire/openwire/primitive"
 )
 
 // networks is what the broker knows of its bridges: their subscriptions and the peers.
@@ -324,7 +323,7 @@ func (b *Broker) Temp(peer message.BrokerID, info *message.DestinationInfo) erro
 // Advise implements bridge.Local.
 func (b *Broker) Advise(e network.Event) {
 	if e.Failed != nil {
-		b.advise("NetworkBridge.ForwardFailure", e.Failed, primitive.Entry{Key: "cause",
+		b.advise("NetworkBridge.ForwardFailure", e.Failed, message.Property{Name: "cause",
 			Value: e.Cause})
 		return
 	}
@@ -342,16 +341,16 @@ func (b *Broker) Advise(e network.Event) {
 	b.advise("NetworkBridge", &info, bridgeProps(e)...)
 }
 
-func bridgeProps(e network.Event) []primitive.Entry {
-	return []primitive.Entry{
-		{Key: "started", Value: e.Started},
-		{Key: "createdByDuplex", Value: e.CreatedByDuplex},
-		{Key: "remoteIp", Value: e.RemoteIP},
+func bridgeProps(e network.Event) []message.Property {
+	return []message.Property{
+		{Name: "started", Value: e.Started},
+		{Name: "createdByDuplex", Value: e.CreatedByDuplex},
+		{Name: "remoteIp", Value: e.RemoteIP},
 	}
 }
 
 // existing tells a new listener of the bridges and their subscriptions.
-func (n *networks) existing(b *Broker, tell func(string, message.Command, ...primitive.Entry)) {
+func (n *networks) existing(b *Broker, tell func(string, message.Command, ...message.Property)) {
 	for _, s := range n.order {
 		b.tellSubscription(tell, s.sub.Info)
 	}
@@ -395,7 +394,7 @@ func (n *netSub) replay() {
 	if !b.opt.Advisories {
 		return
 	}
-	b.existing(func(name string, data message.Command, props ...primitive.Entry) {
+	b.existing(func(name string, data message.Command, props ...message.Property) {
 		if topic := advisoryTopic(name); n.hears(topic) {
 			n.publishAdvisory(b.advisory(topic, data, props))
 		}
