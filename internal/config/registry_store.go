@@ -15,10 +15,10 @@ var storeElements = []*Element{
 	}, Attributes: append([]Attribute{
 		attr("directory", Text, "", Honoured, "folder of the store, in the broker's without"),
 		attr("indexDirectory", Text, "", Tolerated, ""),
-		attr("enableJournalDiskSyncs", Bool, "true", Honoured, "false: no sync, faster, not safe"),
-		attr("journalDiskSyncStrategy", Text, "ALWAYS", Honoured, "the same").
+		attr("enableJournalDiskSyncs", Bool, "true", Tolerated, "confirmed messages are always on the disk"),
+		attr("journalDiskSyncStrategy", Text, "ALWAYS", Tolerated, "the same").
 			oneOf("ALWAYS", "PERIODIC", "NEVER"),
-		attr("journalDiskSyncInterval", Millis, "1000", Honoured, "of PERIODIC"),
+		attr("journalDiskSyncInterval", Millis, "1000", Tolerated, "of PERIODIC"),
 		attr("useLock", Bool, "true", Later, "false: two brokers may open the store"),
 		attr("lockKeepAlivePeriod", Millis, "0", Tolerated, ""),
 		attr("databaseLockedWaitDelay", Millis, "10000", Tolerated, ""),
