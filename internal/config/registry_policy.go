@@ -11,29 +11,29 @@ var policyElements = []*Element{
 	}},
 	{Name: "policyEntry", Doc: "a policy", Attributes: policyAttributes,
 		Properties: policyProperties},
-	{Name: "roundRobinDispatchPolicy", Doc: "subscriptions in turn"},
-	{Name: "strictOrderDispatchPolicy", Doc: "subscriptions in the same order"},
+	{Name: "roundRobinDispatchPolicy", Status: Later, Doc: "subscriptions in turn"},
+	{Name: "strictOrderDispatchPolicy", Status: Later, Doc: "subscriptions in the same order"},
 	{Name: "simpleDispatchPolicy", Doc: "subscriptions in list order"},
-	{Name: "priorityDispatchPolicy", Doc: "subscriptions by priority"},
-	{Name: "priorityNetworkDispatchPolicy", Doc: "one network subscription for each consumer"},
-	{Name: "clientIdFilterDispatchPolicy", Doc: "one client only", Attributes: []Attribute{
+	{Name: "priorityDispatchPolicy", Status: Later, Doc: "subscriptions by priority"},
+	{Name: "priorityNetworkDispatchPolicy", Status: Later, Doc: "one network subscription for each consumer"},
+	{Name: "clientIdFilterDispatchPolicy", Status: Later, Doc: "one client only", Attributes: []Attribute{
 		attr("ptpClientId", Text, "PTP_CLIENTID", Honoured, "that client"),
 		attr("ptpSuffix", Text, ".PTP", Honoured, "end of the topics' names"),
 	}},
 	{Name: "noSubscriptionRecoveryPolicy", Doc: "nothing is kept for retroactive consumers"},
-	{Name: "lastImageSubscriptionRecoveryPolicy", Doc: "the last message"},
-	{Name: "fixedCountSubscriptionRecoveryPolicy", Doc: "the last messages", Attributes: []Attribute{
+	{Name: "lastImageSubscriptionRecoveryPolicy", Status: Later, Doc: "the last message"},
+	{Name: "fixedCountSubscriptionRecoveryPolicy", Status: Later, Doc: "the last messages", Attributes: []Attribute{
 		attr("maximumSize", Int, "100", Honoured, "how many"),
 	}},
-	{Name: "fixedSizedSubscriptionRecoveryPolicy", Doc: "the last bytes", Attributes: []Attribute{
+	{Name: "fixedSizedSubscriptionRecoveryPolicy", Status: Later, Doc: "the last bytes", Attributes: []Attribute{
 		attr("maximumSize", Int, "65536", Honoured, "how many"),
 		attr("useSharedBuffer", Bool, "true", Honoured, "one buffer for all topics of the entry"),
 	}},
-	{Name: "timedSubscriptionRecoveryPolicy", Doc: "the last time", Attributes: []Attribute{
+	{Name: "timedSubscriptionRecoveryPolicy", Status: Later, Doc: "the last time", Attributes: []Attribute{
 		attr("recoverDuration", Millis, "60000", Honoured, "how long"),
 	}},
 	{Name: "queryBasedSubscriptionRecoveryPolicy", Status: Later, Open: true, Doc: "Java code"},
-	{Name: "retainedMessageSubscriptionRecoveryPolicy", Doc: "the message marked as retained",
+	{Name: "retainedMessageSubscriptionRecoveryPolicy", Status: Later, Doc: "the message marked as retained",
 		Properties: []Property{one("wrapped", Honoured, "and what another policy keeps",
 			recoveryNames...)}},
 	{Name: "sharedDeadLetterStrategy", Doc: "one queue for all", Attributes: append([]Attribute{
@@ -53,21 +53,21 @@ var policyElements = []*Element{
 	{Name: "discarding", Doc: "dead letters are dropped", Attributes: append([]Attribute{
 		attr("deadLetterQueue", Text, "", Tolerated, ""),
 	}, deadLetterAttributes...)},
-	{Name: "constantPendingMessageLimitStrategy", Doc: "a number", Attributes: []Attribute{
+	{Name: "constantPendingMessageLimitStrategy", Status: Later, Doc: "a number", Attributes: []Attribute{
 		attr("limit", Int, "-1", Honoured, "that number; -1 none"),
 	}},
-	{Name: "prefetchRatePendingMessageLimitStrategy", Doc: "by window", Attributes: []Attribute{
+	{Name: "prefetchRatePendingMessageLimitStrategy", Status: Later, Doc: "by window", Attributes: []Attribute{
 		attr("multiplier", Float, "0.5", Honoured, "times the window"),
 	}},
-	{Name: "oldestMessageEvictionStrategy", Doc: "the oldest go", Attributes: evictionAttributes},
-	{Name: "oldestMessageWithLowestPriorityEvictionStrategy", Doc: "the least important go",
+	{Name: "oldestMessageEvictionStrategy", Status: Later, Doc: "the oldest go", Attributes: evictionAttributes},
+	{Name: "oldestMessageWithLowestPriorityEvictionStrategy", Status: Later, Doc: "the least important go",
 		Attributes: evictionAttributes},
-	{Name: "uniquePropertyMessageEvictionStrategy", Doc: "the newest of each value stays",
+	{Name: "uniquePropertyMessageEvictionStrategy", Status: Later, Doc: "the newest of each value stays",
 		Attributes: append([]Attribute{
 			attr("propertyName", Text, "", Honoured, "whose value"),
 		}, evictionAttributes...)},
-	{Name: "abortSlowConsumerStrategy", Doc: "end slow consumers", Attributes: slowAttributes},
-	{Name: "abortSlowAckConsumerStrategy", Doc: "end consumers that do not ack",
+	{Name: "abortSlowConsumerStrategy", Status: Later, Doc: "end slow consumers", Attributes: slowAttributes},
+	{Name: "abortSlowAckConsumerStrategy", Status: Later, Doc: "end consumers that do not ack",
 		Attributes: append([]Attribute{
 			attr("maxTimeSinceLastAck", Millis, "30000", Honoured, "how long"),
 			attr("ignoreIdleConsumers", Bool, "true", Honoured, "those without messages may stay"),
@@ -93,14 +93,14 @@ var policyElements = []*Element{
 			attr("rateDuration", Millis, "1000", Honoured, ""),
 			attr("selectorAware", Bool, "false", Honoured, "only consumers that take it count"),
 		}},
-	{Name: "cachedMessageGroupMapFactory", Doc: "owners of the latest groups",
+	{Name: "cachedMessageGroupMapFactory", Status: Later, Doc: "owners of the latest groups",
 		Attributes: []Attribute{attr("cacheSize", Int, "1024", Honoured, "how many")}},
-	{Name: "messageGroupHashBucketFactory", Doc: "owners of hash buckets", Attributes: []Attribute{
+	{Name: "messageGroupHashBucketFactory", Status: Later, Doc: "owners of hash buckets", Attributes: []Attribute{
 		attr("bucketCount", Int, "1024", Honoured, "how many"),
 		attr("cacheSize", Int, "64", Honoured, "how many owners"),
 	}},
-	{Name: "simpleMessageGroupMapFactory", Doc: "owners of all groups"},
-	{Name: "headerMessageInterceptorStrategy", Doc: "rewrites headers", Attributes: []Attribute{
+	{Name: "simpleMessageGroupMapFactory", Status: Later, Doc: "owners of all groups"},
+	{Name: "headerMessageInterceptorStrategy", Status: Later, Doc: "rewrites headers", Attributes: []Attribute{
 		attr("forceDeliveryMode", Bool, "false", Honoured, "").since(600),
 		attr("persistent", Bool, "true", Honoured, "the forced mode").since(600),
 		attr("forceExpiration", Bool, "false", Honoured, "").since(600),
@@ -109,7 +109,7 @@ var policyElements = []*Element{
 		attr("futureOnly", Bool, "false", Honoured, "").since(600),
 		attr("processNetworkMessages", Bool, "false", Honoured, "").since(600),
 	}},
-	{Name: "chainMessageInterceptorStrategy", Doc: "several interceptors", Properties: []Property{
+	{Name: "chainMessageInterceptorStrategy", Status: Later, Doc: "several interceptors", Properties: []Property{
 		many("messageInterceptorStrategies", Honoured, "in order",
 			"headerMessageInterceptorStrategy"),
 	}},
