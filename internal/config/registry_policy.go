@@ -15,25 +15,31 @@ var policyElements = []*Element{
 	{Name: "strictOrderDispatchPolicy", Status: Later, Doc: "subscriptions in the same order"},
 	{Name: "simpleDispatchPolicy", Doc: "subscriptions in list order"},
 	{Name: "priorityDispatchPolicy", Status: Later, Doc: "subscriptions by priority"},
-	{Name: "priorityNetworkDispatchPolicy", Status: Later, Doc: "one network subscription for each consumer"},
-	{Name: "clientIdFilterDispatchPolicy", Status: Later, Doc: "one client only", Attributes: []Attribute{
-		attr("ptpClientId", Text, "PTP_CLIENTID", Honoured, "that client"),
-		attr("ptpSuffix", Text, ".PTP", Honoured, "end of the topics' names"),
-	}},
+	{Name: "priorityNetworkDispatchPolicy", Status: Later,
+		Doc: "one network subscription for each consumer"},
+	{Name: "clientIdFilterDispatchPolicy", Status: Later,
+		Doc: "one client only", Attributes: []Attribute{
+			attr("ptpClientId", Text, "PTP_CLIENTID", Honoured, "that client"),
+			attr("ptpSuffix", Text, ".PTP", Honoured, "end of the topics' names"),
+		}},
 	{Name: "noSubscriptionRecoveryPolicy", Doc: "nothing is kept for retroactive consumers"},
 	{Name: "lastImageSubscriptionRecoveryPolicy", Status: Later, Doc: "the last message"},
-	{Name: "fixedCountSubscriptionRecoveryPolicy", Status: Later, Doc: "the last messages", Attributes: []Attribute{
-		attr("maximumSize", Int, "100", Honoured, "how many"),
-	}},
-	{Name: "fixedSizedSubscriptionRecoveryPolicy", Status: Later, Doc: "the last bytes", Attributes: []Attribute{
-		attr("maximumSize", Int, "65536", Honoured, "how many"),
-		attr("useSharedBuffer", Bool, "true", Honoured, "one buffer for all topics of the entry"),
-	}},
-	{Name: "timedSubscriptionRecoveryPolicy", Status: Later, Doc: "the last time", Attributes: []Attribute{
-		attr("recoverDuration", Millis, "60000", Honoured, "how long"),
-	}},
+	{Name: "fixedCountSubscriptionRecoveryPolicy", Status: Later,
+		Doc: "the last messages", Attributes: []Attribute{
+			attr("maximumSize", Int, "100", Honoured, "how many"),
+		}},
+	{Name: "fixedSizedSubscriptionRecoveryPolicy", Status: Later,
+		Doc: "the last bytes", Attributes: []Attribute{
+			attr("maximumSize", Int, "65536", Honoured, "how many"),
+			attr("useSharedBuffer", Bool, "true", Honoured, "one buffer for all topics of the entry"),
+		}},
+	{Name: "timedSubscriptionRecoveryPolicy", Status: Later,
+		Doc: "the last time", Attributes: []Attribute{
+			attr("recoverDuration", Millis, "60000", Honoured, "how long"),
+		}},
 	{Name: "queryBasedSubscriptionRecoveryPolicy", Status: Later, Open: true, Doc: "Java code"},
-	{Name: "retainedMessageSubscriptionRecoveryPolicy", Status: Later, Doc: "the message marked as retained",
+	{Name: "retainedMessageSubscriptionRecoveryPolicy", Status: Later,
+		Doc: "the message marked as retained",
 		Properties: []Property{one("wrapped", Honoured, "and what another policy keeps",
 			recoveryNames...)}},
 	{Name: "sharedDeadLetterStrategy", Doc: "one queue for all", Attributes: append([]Attribute{
@@ -53,20 +59,26 @@ var policyElements = []*Element{
 	{Name: "discarding", Doc: "dead letters are dropped", Attributes: append([]Attribute{
 		attr("deadLetterQueue", Text, "", Tolerated, ""),
 	}, deadLetterAttributes...)},
-	{Name: "constantPendingMessageLimitStrategy", Status: Later, Doc: "a number", Attributes: []Attribute{
-		attr("limit", Int, "-1", Honoured, "that number; -1 none"),
-	}},
-	{Name: "prefetchRatePendingMessageLimitStrategy", Status: Later, Doc: "by window", Attributes: []Attribute{
-		attr("multiplier", Float, "0.5", Honoured, "times the window"),
-	}},
-	{Name: "oldestMessageEvictionStrategy", Status: Later, Doc: "the oldest go", Attributes: evictionAttributes},
-	{Name: "oldestMessageWithLowestPriorityEvictionStrategy", Status: Later, Doc: "the least important go",
+	{Name: "constantPendingMessageLimitStrategy", Status: Later,
+		Doc: "a number", Attributes: []Attribute{
+			attr("limit", Int, "-1", Honoured, "that number; -1 none"),
+		}},
+	{Name: "prefetchRatePendingMessageLimitStrategy", Status: Later,
+		Doc: "by window", Attributes: []Attribute{
+			attr("multiplier", Float, "0.5", Honoured, "times the window"),
+		}},
+	{Name: "oldestMessageEvictionStrategy", Status: Later,
+		Doc: "the oldest go", Attributes: evictionAttributes},
+	{Name: "oldestMessageWithLowestPriorityEvictionStrategy", Status: Later,
+		Doc:        "the least important go",
 		Attributes: evictionAttributes},
-	{Name: "uniquePropertyMessageEvictionStrategy", Status: Later, Doc: "the newest of each value stays",
+	{Name: "uniquePropertyMessageEvictionStrategy", Status: Later,
+		Doc: "the newest of each value stays",
 		Attributes: append([]Attribute{
 			attr("propertyName", Text, "", Honoured, "whose value"),
 		}, evictionAttributes...)},
-	{Name: "abortSlowConsumerStrategy", Status: Later, Doc: "end slow consumers", Attributes: slowAttributes},
+	{Name: "abortSlowConsumerStrategy", Status: Later,
+		Doc: "end slow consumers", Attributes: slowAttributes},
 	{Name: "abortSlowAckConsumerStrategy", Status: Later, Doc: "end consumers that do not ack",
 		Attributes: append([]Attribute{
 			attr("maxTimeSinceLastAck", Millis, "30000", Honoured, "how long"),
@@ -95,24 +107,27 @@ var policyElements = []*Element{
 		}},
 	{Name: "cachedMessageGroupMapFactory", Status: Later, Doc: "owners of the latest groups",
 		Attributes: []Attribute{attr("cacheSize", Int, "1024", Honoured, "how many")}},
-	{Name: "messageGroupHashBucketFactory", Status: Later, Doc: "owners of hash buckets", Attributes: []Attribute{
-		attr("bucketCount", Int, "1024", Honoured, "how many"),
-		attr("cacheSize", Int, "64", Honoured, "how many owners"),
-	}},
+	{Name: "messageGroupHashBucketFactory", Status: Later,
+		Doc: "owners of hash buckets", Attributes: []Attribute{
+			attr("bucketCount", Int, "1024", Honoured, "how many"),
+			attr("cacheSize", Int, "64", Honoured, "how many owners"),
+		}},
 	{Name: "simpleMessageGroupMapFactory", Status: Later, Doc: "owners of all groups"},
-	{Name: "headerMessageInterceptorStrategy", Status: Later, Doc: "rewrites headers", Attributes: []Attribute{
-		attr("forceDeliveryMode", Bool, "false", Honoured, "").since(600),
-		attr("persistent", Bool, "true", Honoured, "the forced mode").since(600),
-		attr("forceExpiration", Bool, "false", Honoured, "").since(600),
-		attr("zeroExpirationOverride", Millis, "0", Honoured, "for messages without").since(600),
-		attr("expirationCeiling", Millis, "0", Honoured, "most time to live").since(600),
-		attr("futureOnly", Bool, "false", Honoured, "").since(600),
-		attr("processNetworkMessages", Bool, "false", Honoured, "").since(600),
-	}},
-	{Name: "chainMessageInterceptorStrategy", Status: Later, Doc: "several interceptors", Properties: []Property{
-		many("messageInterceptorStrategies", Honoured, "in order",
-			"headerMessageInterceptorStrategy"),
-	}},
+	{Name: "headerMessageInterceptorStrategy", Status: Later,
+		Doc: "rewrites headers", Attributes: []Attribute{
+			attr("forceDeliveryMode", Bool, "false", Honoured, "").since(600),
+			attr("persistent", Bool, "true", Honoured, "the forced mode").since(600),
+			attr("forceExpiration", Bool, "false", Honoured, "").since(600),
+			attr("zeroExpirationOverride", Millis, "0", Honoured, "for messages without").since(600),
+			attr("expirationCeiling", Millis, "0", Honoured, "most time to live").since(600),
+			attr("futureOnly", Bool, "false", Honoured, "").since(600),
+			attr("processNetworkMessages", Bool, "false", Honoured, "").since(600),
+		}},
+	{Name: "chainMessageInterceptorStrategy", Status: Later,
+		Doc: "several interceptors", Properties: []Property{
+			many("messageInterceptorStrategies", Honoured, "in order",
+				"headerMessageInterceptorStrategy"),
+		}},
 }
 
 var recoveryNames = []string{"noSubscriptionRecoveryPolicy", "lastImageSubscriptionRecoveryPolicy",
