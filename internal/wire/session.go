@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -120,7 +119,7 @@ func Start(cfg Config) *Session {
 		s.converse(ctx, hello)
 		return nil
 	}) {
-		s.abandon(errStopping)
+		s.abandon(ErrStopping)
 		return s
 	}
 	cfg.Group.Go(cfg.Name+" writer", func(context.Context) error {
@@ -130,8 +129,10 @@ func Start(cfg Config) *Session {
 	return s
 }
 
+// ErrStopping is the end of sessions whose group stops.
+var ErrStopping = message.Errorf(message.Unavailable, "stopping")
+
 var (
-	errStopping = message.Errorf(message.Unavailable, "stopping")
 	errFlushed  = errors.New("all is written")
 	errLoopGone = message.Errorf(message.Unavailable, "the broker has ended")
 )
@@ -165,7 +166,7 @@ func (s *Session) ended(err error) {
 
 // converse is the reader: hellos, then commands until the end.
 func (s *Session) converse(ctx context.Context, hello *openwire.WireFormatInfo) {
-	stop := context.AfterFunc(ctx, func() { s.fail(errStopping) })
+	stop := context.AfterFunc(ctx, func() { s.fail(ErrStopping) })
 	defer stop()
 	err := s.greet(hello)
 	s.mu.Lock()
@@ -243,7 +244,7 @@ func (s *Session) post(d *Decoder, frames [][]byte, guarded bool) error {
 	select {
 	case b = <-s.free:
 	case <-s.done:
-		return errStopping
+		return ErrStopping
 	}
 	b.guarded = guarded
 	var err error
@@ -344,5 +345,3 @@ func (s *Session) Trust() { s.trusted.Store(true) }
 
 // Remote is the peer's address.
 func (s *Session) Remote() string { return s.conn.Remote() }
-
-func (s *Session) describe() string { return fmt.Sprintf("%s %s", s.cfg.Name, s.conn.Remote()) }
