@@ -113,8 +113,10 @@ func (b *Bridge) refused(p pending, x *message.Throwable) {
 		b.count.add(message.NoConsumer)
 		b.event(Event{Kind: ForwardPoisoned, Destination: dest, Text: x.Error(),
 			Reason: message.NoConsumer})
-		b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,
-			RemoteIP: b.hello.Remote, Failed: p.msg, Cause: x.Error()})
+		if b.opts.AdvisoryForFailedForward {
+			b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,
+				RemoteIP: b.hello.Remote, Failed: p.msg, Cause: x.Error()})
+		}
 		return
 	}
 	reason := message.RemoteDenied

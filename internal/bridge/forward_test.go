@@ -144,7 +144,7 @@ func TestRefusedForwardParksOnlyItsDestination(t *testing.T) {
 }
 
 func TestB038ReplyToARequesterThatIsGone(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, func(o *Options) { o.AdvisoryForFailedForward = true })
 	w.connect(Hello{})
 	w.consume(1, "temp-queue://ID:c:1:1")
 	w.home.take()
