@@ -16,7 +16,6 @@ const (
 	drainTimeout = 30 * time.Second // for answers after the last remote consumer left
 	stopTimeout  = 5 * time.Second  // for answers at a clean stop
 	tick         = time.Second      // idle advisory acks, retries
-	pingEvery    = time.Second
 )
 
 // phase is where a link stands.
@@ -130,7 +129,11 @@ func (b *Bridge) Receive(c message.Command) {
 	}
 	switch c := c.(type) {
 	case *message.KeepAliveInfo:
-		b.ping.back()
+		if c.ResponseRequired {
+			b.link.Send(&message.KeepAliveInfo{}) // the link did not answer it itself
+		} else {
+			b.ping.back()
+		}
 	case *message.ShutdownInfo:
 		b.fail(message.Unavailable, "the peer shut down")
 	case *message.ConnectionError:

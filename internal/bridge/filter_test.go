@@ -174,6 +174,11 @@ func TestReturnToActiveMQWaitsForAKeepAliveRoundTrip(t *testing.T) {
 	if v := ask(); v.Outcome != message.Deliver {
 		t.Fatalf("after %d round trips: %+v", pings, v)
 	}
+	w.env.advance(time.Minute)
+	answer()
+	if pings != 1 {
+		t.Errorf("%d keep-alives for one copy", pings)
+	}
 }
 
 func TestRateLimitIsAGateWithAWake(t *testing.T) {

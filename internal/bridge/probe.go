@@ -59,21 +59,21 @@ func (p *probe) stop() {
 	}
 }
 
-// ping is the keep-alive round trip behind the return of copies to an ActiveMQ peer.
+// ping is the keep-alive round trip behind the return of copies to an ActiveMQ peer. Times are
+// those of sending; what came back proves that the peer handled all that was sent before.
 type ping struct {
-	wanted       bool // a copy waits for one
-	out          bool
-	sent         time.Duration
-	answered     bool
-	answeredSent time.Duration // when the last answered one was sent
+	wanted time.Duration // a copy waits for one that is sent then or later
+	sent   time.Duration
+	proven time.Duration // the last one that came back
+	out    bool
 }
 
-// send asks for a round trip when one is wanted and none is on its way.
+// send asks for a round trip while one is wanted that was not sent yet; one at a time.
 func (p *ping) send(b *Bridge) {
-	if !p.wanted || p.out || b.phase != running {
+	if p.out || p.wanted <= p.sent {
 		return
 	}
-	p.wanted, p.out, p.sent = false, true, b.home.env.Mono()
+	p.out, p.sent = true, b.home.env.Mono()
 	c := &message.KeepAliveInfo{}
 	c.ResponseRequired = true
 	b.link.Send(c)
@@ -81,6 +81,6 @@ func (p *ping) send(b *Bridge) {
 
 func (p *ping) back() {
 	if p.out {
-		p.out, p.answered, p.answeredSent = false, true, p.sent
+		p.out, p.proven = false, p.sent
 	}
 }
