@@ -25,6 +25,8 @@ type member struct {
 	text     string
 	clientID string // of a durable
 	durable  string // subscription name
+	path     []message.BrokerID
+	origins  []message.ConsumerID // it and the consumers behind it, for duplicate suppression
 }
 
 // demandState is where a demand stands in its life.
@@ -42,13 +44,11 @@ type demand struct {
 	bridge   *Bridge
 	id       message.ConsumerID
 	dest     message.Destination
-	info     *message.ConsumerInfo
 	alone    bool // never folded
 	durable  bool
 	state    demandState
 	since    time.Duration // when it was subscribed
 	members  []member
-	origins  []message.ConsumerID // remote consumers behind it, for duplicate suppression
 	priority int8
 	inFlight int
 	window   int // copies it may have in flight now; grows to the prefetch
@@ -159,8 +159,7 @@ func (t *table) addStatic() (fresh []*demand) {
 		}
 		m := member{id: message.ConsumerID{Session: -1, Value: int64(i)}, static: true,
 			anything: true}
-		n := &demand{dest: d, members: []member{m},
-			info: &message.ConsumerInfo{Destination: d}}
+		n := &demand{dest: d, members: []member{m}}
 		t.demands = append(t.demands, n)
 		t.where[m.id] = append(t.where[m.id], n)
 		t.markOverlaps(n)
@@ -177,13 +176,11 @@ func (t *table) enter(c *message.ConsumerInfo, d message.Destination) *demand {
 		fits := !alone || old.isStatic() && t.opts.ConduitSubscriptions
 		if fits && old.dest == d && !old.alone && old.durable == (m.durable != "") {
 			old.members = append(old.members, m)
-			old.origins = append(old.origins, c.ID)
 			t.where[c.ID] = append(t.where[c.ID], old)
 			return nil
 		}
 	}
-	n := &demand{dest: d, alone: alone, durable: m.durable != "", members: []member{m},
-		info: c, origins: append(slices.Clone(c.NetworkConsumerPath), c.ID)}
+	n := &demand{dest: d, alone: alone, durable: m.durable != "", members: []member{m}}
 	t.demands = append(t.demands, n)
 	t.where[c.ID] = append(t.where[c.ID], n)
 	t.markOverlaps(n)
@@ -206,7 +203,8 @@ func (t *table) folds(c *message.ConsumerInfo, d message.Destination) bool {
 var peerChanges = []string{"JMSRedelivered", "JMSXDeliveryCount", "JMSXUserID"}
 
 func (t *table) member(c *message.ConsumerInfo, d message.Destination) member {
-	m := member{id: c.ID, network: c.NetworkSubscription, text: c.Selector, anything: true}
+	m := member{id: c.ID, network: c.NetworkSubscription, text: c.Selector, anything: true,
+		path: c.BrokerPath, origins: append(slices.Clone(c.NetworkConsumerPath), c.ID)}
 	if d.Kind == message.Topic && c.SubscriptionName != "" {
 		m.clientID, m.durable = c.ClientID, c.SubscriptionName
 	}
@@ -339,11 +337,20 @@ func (d *demand) onlyNetworks() bool {
 	return true
 }
 
-// subscription is the consumer that stands for the demand at the home broker.
+// hops is the length of the path that the demand's subscription has, the peer included.
+func (d *demand) hops() int {
+	if len(d.members) == 0 {
+		return 1
+	}
+	return len(d.members[0].path) + 1
+}
+
+// subscription is the consumer that stands for the demand at the home broker: it has the path of
+// the first of its members.
 func (t *table) subscription(d *demand, id message.ConsumerID,
 	clientID, home string) *message.ConsumerInfo {
-	c := d.info
-	path := message.AppendPath(c.BrokerPath, t.peer)
+	first := d.members[0]
+	path := message.AppendPath(first.path, t.peer)
 	info := &message.ConsumerInfo{
 		ID:                  id,
 		Destination:         d.dest,
@@ -353,7 +360,7 @@ func (t *table) subscription(d *demand, id message.ConsumerID,
 		DispatchAsync:       t.opts.DispatchAsync || d.dest.IsAdvisory(),
 		NetworkSubscription: true,
 		BrokerPath:          path,
-		NetworkConsumerPath: slices.Clone(d.origins),
+		NetworkConsumerPath: slices.Clone(first.origins),
 		Filter: &message.NetworkFilter{Broker: t.peer, MessageTTL: t.opts.MessageTTL,
 			ConsumerTTL: t.opts.ConsumerTTL},
 	}

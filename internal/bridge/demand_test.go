@@ -283,6 +283,54 @@ func TestSuppressionOfDemandServedByAnotherBridge(t *testing.T) {
 	}
 }
 
+// A folded demand is suppressed only while all of its consumers are served elsewhere.
+func TestSuppressionCountsEachConsumer(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.ConsumerTTL = -1 })
+	w.connect(Hello{})
+	w.consume(1, "topic://T")
+	o := w.c.opts
+	o.Name = "nc2"
+	w.c, _ = w.h.Connector(o)
+	w.connect(Hello{})
+	via := consumer(50, "topic://T")
+	via.NetworkSubscription, via.BrokerPath = true, []message.BrokerID{"ID:netC"}
+	via.NetworkConsumerPath = []message.ConsumerID{consumer(1, "").ID}
+	w.advise("Consumer.Topic.T", via)
+	w.demands("topic://T")
+	w.consume(2, "topic://T")
+	w.demands("topic://T", "topic://T")
+	w.unconsume(2)
+	w.demands("topic://T", "topic://T") // what is open stays open
+	w.unconsume(50)
+	w.demands("topic://T")
+}
+
+func TestShorterWayReplacesALongerOneOfLowerPriority(t *testing.T) {
+	w := newWorld(t, func(o *Options) {
+		o.ConsumerTTL, o.DecreaseNetworkConsumerPriority = -1, true
+	})
+	w.connect(Hello{})
+	via := consumer(50, "topic://T")
+	via.NetworkSubscription, via.BrokerPath = true, []message.BrokerID{"ID:netC"}
+	via.NetworkConsumerPath = []message.ConsumerID{consumer(1, "").ID}
+	w.advise("Consumer.Topic.T", via)
+	long := w.c
+	o := w.c.opts
+	o.Name = "nc2"
+	w.c, _ = w.h.Connector(o)
+	w.connect(Hello{})
+	w.consume(1, "topic://T")
+	w.demands("topic://T")
+	if got := long.Status().Demands[0].State; got != "suppressed" {
+		t.Errorf("the longer way is %s", got)
+	}
+	w.unconsume(1)
+	w.demands("topic://T")
+	if got := long.Status().Demands[0].State; got != "active" {
+		t.Errorf("without the shorter way the longer one is %s", got)
+	}
+}
+
 func TestRefusedSubscriptionIsTriedAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	w.connect(Hello{})

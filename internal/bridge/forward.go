@@ -20,7 +20,7 @@ const advisoryType = "Advisory"
 func (d *demand) Deliver(x network.Delivery) {
 	b := d.bridge
 	if b.phase != running || d.state != active {
-		b.home.local.Settle(x.Consumer, []message.CopyRef{x.Ref}, network.Returned)
+		b.settle(d, x.Ref, network.Returned) // not at once: the broker is in the middle of it
 		return
 	}
 	m := b.outgoing(x)

@@ -10,14 +10,18 @@ import (
 
 // demanded opens what a remote consumer's arrival brought, and keeps what was about to go.
 func (b *Bridge) demanded(fresh []*demand, id message.ConsumerID) {
+	waits := len(fresh) > 0
 	for _, d := range b.table.where[id] {
-		if d.state == draining {
+		switch {
+		case d.state == draining:
 			b.revive(d)
-		} else if d.state == active && (d.narrow(id) || d.overlaps) {
+		case d.state == waiting:
+			waits = true // another bridge may not serve this consumer
+		case d.narrow(id) || d.overlaps:
 			b.home.local.Wake(d.id) // its members take more now
 		}
 	}
-	if len(fresh) > 0 {
+	if waits {
 		b.openWaiting()
 	}
 }
@@ -27,6 +31,7 @@ func (b *Bridge) removed(empty []*demand) {
 	if len(empty) > 0 {
 		b.release()
 	}
+	b.home.reconsider()
 }
 
 // release drains each demand without members. A topic demand that shares names with one that
@@ -70,8 +75,7 @@ func (b *Bridge) openWaiting() {
 
 func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	d.bridge = b
-	better, worse := b.home.suppressor(d)
-	if better != nil {
+	if b.home.redundant(d, b.opts.priority(d.hops()), false) {
 		if !d.suppressed {
 			b.count.add(message.DuplicateMessage)
 		}
@@ -79,10 +83,6 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 		return
 	}
 	d.suppressed = false
-	for _, x := range worse {
-		x.suppressed = true
-		x.bridge.drain(x)
-	}
 	b.consumers++
 	d.id = message.ConsumerID{Connection: b.local, Session: 1, Value: b.consumers}
 	info := b.table.subscription(d, d.id, b.localClientID(), b.self.Name)
@@ -103,6 +103,7 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	}
 	d.failed, d.retryWait = "", 0
 	b.event(Event{Kind: DemandOpened, Destination: d.dest})
+	b.home.outdone(d)
 }
 
 // drain ends a subscription after the answers that are outstanding.
