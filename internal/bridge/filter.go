@@ -80,6 +80,9 @@ func (r *rateWindow) learn(p network.Replay) {
 func (d *demand) Verdict(c network.Candidate) message.Verdict {
 	m := c.Message()
 	dest, topic := d.concrete(m), d.dest.IsTopic()
+	if topic && d.state != active {
+		return never(message.NoDemand, true)
+	}
 	if dest.IsAdvisory() {
 		if r := d.refusesAdvisory(m); r != "" {
 			return never(r, true)

@@ -19,7 +19,8 @@ const advisoryType = "Advisory"
 // Deliver implements network.Sink: the copy goes out at once.
 func (d *demand) Deliver(x network.Delivery) {
 	b := d.bridge
-	if b.phase != running || d.state != active {
+	late := d.state == draining && x.Topic // had waited for room
+	if b.phase != running || d.state != active && !late {
 		b.settle(d, x.Ref, network.Returned) // not at once: the broker is in the middle of it
 		return
 	}

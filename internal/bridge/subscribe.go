@@ -24,40 +24,31 @@ func (b *Bridge) demanded(fresh []*demand, id message.ConsumerID) {
 	if waits {
 		b.openWaiting()
 	}
+	b.straighten(b.table.where[id])
 }
 
-// removed lets go of demand that nobody is behind any more.
-func (b *Bridge) removed(empty []*demand) {
-	if len(empty) > 0 {
-		b.release()
+// straighten gives demand whose path is no longer true a new subscription. The old one drains.
+func (b *Bridge) straighten(demands []*demand) {
+	if b.phase != running || b.stopping {
+		return
 	}
-	b.home.reconsider()
-}
-
-// release drains each demand without members. A topic demand that shares names with one that
-// has members is kept: copies that only it has may be wanted there.
-func (b *Bridge) release() {
-	for _, d := range slices.Clone(b.table.demands) {
-		if len(d.members) > 0 || d.state == gone || d.state == draining || b.shares(d) {
+	for _, d := range slices.Clone(demands) {
+		if !d.strayed() || d.durable {
 			continue
 		}
+		b.table.renew(d)
+		b.openWaiting()
 		b.drain(d)
 	}
 }
 
-func (b *Bridge) shares(d *demand) bool {
-	if !d.overlaps || d.state != active || d.durable {
-		return false
+// removed lets go of demand that nobody is behind any more.
+func (b *Bridge) removed(empty []*demand) {
+	for _, d := range empty {
+		b.drain(d)
 	}
-	for _, x := range b.table.demands {
-		if x == d || len(x.members) == 0 {
-			continue
-		}
-		if _, ok := overlap(x.dest, d.dest); ok {
-			return true
-		}
-	}
-	return false
+	b.straighten(b.table.demands)
+	b.home.reconsider()
 }
 
 // openWaiting subscribes to all demand that waits, in the order it came.
@@ -75,7 +66,7 @@ func (b *Bridge) openWaiting() {
 
 func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	d.bridge = b
-	if b.home.redundant(d, b.opts.priority(d.hops()), false) {
+	if b.home.redundant(d, b.opts.priority(len(d.nearest().path)+1), false) {
 		if !d.suppressed {
 			b.count.add(message.DuplicateMessage)
 		}
@@ -86,7 +77,7 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	b.consumers++
 	d.id = message.ConsumerID{Connection: b.local, Session: 1, Value: b.consumers}
 	info := b.table.subscription(d, d.id, b.localClientID(), b.self.Name)
-	d.priority = info.Priority
+	d.priority, d.path = info.Priority, d.nearest().path
 	d.window = min(rampStart, int(b.opts.PrefetchSize))
 	d.ramping = d.window < int(b.opts.PrefetchSize)
 	d.state, d.since = active, now
@@ -148,11 +139,22 @@ func (b *Bridge) giveUp(d *demand) {
 		b.count.add(message.RemoteSilent)
 	}
 	d.inFlight = 0
-	b.drained(d)
+	b.flush()
+	b.finish(d)
 }
 
+// drained ends a subscription without outstanding answers. Telling the home broker of the last
+// ones may bring copies of a topic that waited for room: they go out, too.
 func (b *Bridge) drained(d *demand) {
-	b.flush()
+	for d.dirty {
+		b.flush()
+	}
+	if d.inFlight == 0 && d.state == draining {
+		b.finish(d)
+	}
+}
+
+func (b *Bridge) finish(d *demand) {
 	b.unsubscribe(d)
 	if d.suppressed && len(d.members) > 0 {
 		d.state = waiting
@@ -185,10 +187,9 @@ func (b *Bridge) unsubscribe(d *demand) {
 	b.home.reconsider()
 }
 
-// forget takes a demand out of the table; demand that was kept for its sake may go, too.
+// forget takes a demand out of the table.
 func (b *Bridge) forget(d *demand) {
 	d.state = gone
 	b.table.drop(d)
 	b.event(Event{Kind: DemandClosed, Destination: d.dest})
-	b.release()
 }
