@@ -33,6 +33,9 @@ func (d *demand) Deliver(x network.Delivery) {
 		b.settle(d, x.Ref, network.Acked)
 		return
 	}
+	if len(b.pending) == 0 {
+		b.heard = b.home.env.Mono()
+	}
 	b.pending[id] = pending{demand: d, ref: x.Ref, msg: x.Message}
 	d.inFlight++
 	b.parked.sent(m.Destination)
@@ -76,6 +79,7 @@ func (b *Bridge) answered(r *message.Response) {
 	}
 	delete(b.pending, r.Correlation)
 	b.count.answered++
+	b.heard = b.home.env.Mono()
 	d := p.demand
 	d.inFlight--
 	if r.Exception != nil {

@@ -7,28 +7,33 @@ import (
 	"hopwire/internal/message"
 )
 
-// probeTimeout is how long the peer has to show that it publishes advisories.
-const probeTimeout = 3 * time.Second
+const (
+	// probeTimeout is how long the peer has to show that it publishes advisories.
+	probeTimeout = 3 * time.Second
+	// probeAgain is how often a degraded bridge tries once more.
+	probeAgain = 30 * time.Second
+)
 
 // probe is a short-lived consumer of connection advisories: its replay must name our own
 // connection, or the peer publishes no advisories that this bridge may read.
 type probe struct {
 	id    message.ConsumerID // zero: none was opened
 	timer loop.Timer
+	again time.Duration // when a degraded bridge probes next
 }
 
 // startProbe opens the probe. An ActiveMQ peer's half of a duplex link would never close it
 // again, and to the initiator of one our half is no connection of its own; there is no probe in
 // these cases.
 func (b *Bridge) startProbe() {
-	if b.opts.StaticBridge || b.unseen != "" || b.accepted ||
-		b.duplex && b.hello.HopwireLevel == 0 {
+	if b.opts.StaticBridge || b.accepted || b.duplex && b.hello.HopwireLevel == 0 {
 		return
 	}
 	b.probe.id = message.ConsumerID{Connection: b.remote, Session: 1, Value: 2}
 	b.send(&message.ConsumerInfo{ID: b.probe.id,
 		Destination:  message.Destination{Kind: message.Topic, Name: connectionTopic},
 		PrefetchSize: b.opts.advisoryPrefetch(), DispatchAsync: true})
+	b.probe.again = b.home.env.Mono() + probeAgain
 	b.probe.timer = b.home.env.After(probeTimeout, func() {
 		b.probe.timer = nil
 		b.closeProbe()
@@ -40,10 +45,8 @@ func (b *Bridge) startProbe() {
 // saw takes a replayed connection; ours proves the signal.
 func (p *probe) saw(b *Bridge, m *message.Message) {
 	c, ok := m.Data.(*message.ConnectionInfo)
-	if ok && c.ID == b.remote && p.timer != nil {
-		p.timer.Stop()
-		p.timer = nil
-		b.closeProbe()
+	if ok && c.ID == b.remote {
+		b.demandSeen()
 	}
 }
 

@@ -177,7 +177,8 @@ var travels = []string{"name", "duplex", "staticBridge", "dynamicOnly", "conduit
 	"consumerTTL", "messageTTL", "prefetchSize", "advisoryPrefetchSize",
 	"advisoryAckPercentage", "dispatchAsync", "alwaysSyncSend",
 	"suppressDuplicateQueueSubscriptions", "suppressDuplicateTopicSubscriptions",
-	"advisoryForFailedForward", "clientIdToken", "useBrokerNamesAsIdSeed", "forwardAhead", "strictOrder"}
+	"advisoryForFailedForward", "clientIdToken", "useBrokerNamesAsIdSeed", "forwardAhead",
+	"strictOrder"}
 
 // properties is the text of BrokerInfo.networkProperties: a Java properties file.
 func (o *Options) properties(self message.BrokerInfo) string {
