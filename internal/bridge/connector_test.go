@@ -235,6 +235,21 @@ func TestB029NoDemandSignalIsDegraded(t *testing.T) {
 	w.state(Running)
 }
 
+func TestDegradedBridgeProbesAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	w.connect(Hello{})
+	w.env.advance(probeTimeout)
+	w.state(Degraded)
+	w.link.take()
+	w.env.advance(probeAgain)
+	w.dial.receive(&message.MessageDispatch{Consumer: w.c.bridge.probe.id,
+		Message: advisoryMessage("Connection", &message.ConnectionInfo{ID: w.c.bridge.remote})})
+	w.state(Running)
+	same(t, "sent", shorts(w.link.take()), []string{
+		"8 ConsumerInfo 1:2 topic://ActiveMQ.Advisory.Connection prefetch=1000 async=true",
+		"9 RemoveInfo 2"})
+}
+
 func TestProbeSeesItsOwnConnection(t *testing.T) {
 	w := newWorld(t, nil)
 	w.connect(Hello{})

@@ -203,7 +203,7 @@ func TestTopicMessageCrossesOnceForOverlappingDemand(t *testing.T) {
 		t.Errorf("both have it: %s", got)
 	}
 	w.unconsume(1)
-	w.demands("topic://a.>", "topic://a.b") // what only a.b has is wanted by a.>
+	w.demands("topic://a.>")
 	w.unconsume(2)
 	w.demands()
 }
@@ -280,6 +280,121 @@ func TestSuppressionOfDemandServedByAnotherBridge(t *testing.T) {
 	w.demands("queue://Q", "topic://T")
 	if got := second.Status().Demands[0].State; got != "active" {
 		t.Errorf("after the first bridge ended the second demand is %s", got)
+	}
+}
+
+// A folded demand is suppressed only while all of its consumers are served elsewhere.
+func TestSuppressionCountsEachConsumer(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.ConsumerTTL = -1 })
+	w.connect(Hello{})
+	w.consume(1, "topic://T")
+	o := w.c.opts
+	o.Name = "nc2"
+	w.c, _ = w.h.Connector(o)
+	w.connect(Hello{})
+	via := consumer(50, "topic://T")
+	via.NetworkSubscription, via.BrokerPath = true, []message.BrokerID{"ID:netC"}
+	via.NetworkConsumerPath = []message.ConsumerID{consumer(1, "").ID}
+	w.advise("Consumer.Topic.T", via)
+	w.demands("topic://T")
+	w.consume(2, "topic://T")
+	w.demands("topic://T", "topic://T")
+	w.unconsume(2)
+	w.demands("topic://T")
+	w.unconsume(50)
+	w.demands("topic://T")
+}
+
+// In a ring without limits, subscriptions that keep the path of a consumer that left would hold
+// each other for ever.
+func TestPathOfADemandIsThatOfAConsumerThereIs(t *testing.T) {
+	for _, kind := range []string{"queue://", "topic://"} {
+		w := newWorld(t, func(o *Options) {
+			o.ConsumerTTL, o.ConduitNetworkQueueSubscriptions = -1, true
+		})
+		w.connect(Hello{})
+		paths := func() string {
+			var out []string
+			for _, d := range w.home.subs {
+				out = append(out, fmt.Sprint(d.Info.BrokerPath))
+			}
+			slices.Sort(out)
+			return strings.Join(out, " ")
+		}
+		via := func(n int64, path ...message.BrokerID) {
+			c := consumer(n, kind+"T")
+			c.NetworkSubscription, c.BrokerPath = len(path) > 0, path
+			w.advise("Consumer.x.T", c)
+		}
+		via(1, "ID:netC", "ID:netD")
+		if got := paths(); got != "[ID:netC ID:netD ID:netB]" {
+			t.Errorf("one far consumer: %s", got)
+		}
+		via(2)
+		via(3)
+		if got := paths(); got != "[ID:netB]" {
+			t.Errorf("a near one came: %s", got)
+		}
+		w.unconsume(2)
+		if got := paths(); got != "[ID:netB]" {
+			t.Errorf("one of two near ones left: %s", got)
+		}
+		w.deliver(kind+"T", 1, text(kind+"T", 1))
+		w.unconsume(3)
+		if got := paths(); got != "[ID:netB] [ID:netC ID:netD ID:netB]" {
+			t.Errorf("all near ones left, one answer is outstanding: %s", got)
+		}
+		w.answerAll(nil)
+		if got := paths(); got != "[ID:netC ID:netD ID:netB]" {
+			t.Errorf("answered: %s", got)
+		}
+		if n := len(w.c.Status().Demands); n != 1 {
+			t.Errorf("%d demands left", n)
+		}
+	}
+}
+
+// Copies of a topic that waited for room when their last consumer left go out before the end: a
+// wider demand may want them, and left them to this one.
+func TestDrainingTopicSendsWhatWaited(t *testing.T) {
+	w := newWorld(t, nil)
+	w.connect(Hello{})
+	w.consume(1, "topic://T")
+	s := w.home.sub(t, "topic://T")
+	w.deliver("topic://T", 1, text("topic://T", 1))
+	w.unconsume(1)
+	if got := s.Filter.Verdict(candidate{m: text("topic://T", 3)}); got.Reason != message.NoDemand {
+		t.Errorf("a new message: %+v", got)
+	}
+	w.deliver("topic://T", 2, text("topic://T", 2))
+	w.home.take()
+	w.answerAll(nil)
+	same(t, "home", w.home.take(), []string{"acked topic://T 1 2", "unsubscribe topic://T"})
+}
+
+func TestShorterWayReplacesALongerOneOfLowerPriority(t *testing.T) {
+	w := newWorld(t, func(o *Options) {
+		o.ConsumerTTL, o.DecreaseNetworkConsumerPriority = -1, true
+	})
+	w.connect(Hello{})
+	via := consumer(50, "topic://T")
+	via.NetworkSubscription, via.BrokerPath = true, []message.BrokerID{"ID:netC"}
+	via.NetworkConsumerPath = []message.ConsumerID{consumer(1, "").ID}
+	w.advise("Consumer.Topic.T", via)
+	long := w.c
+	o := w.c.opts
+	o.Name = "nc2"
+	w.c, _ = w.h.Connector(o)
+	w.connect(Hello{})
+	w.consume(1, "topic://T")
+	w.demands("topic://T")
+	if got := long.Status().Demands[0].State; got != "suppressed" {
+		t.Errorf("the longer way is %s", got)
+	}
+	w.unconsume(1)
+	w.demands("topic://T")
+	if got := long.Status().Demands[0].State; got != "active" {
+		t.Errorf("without the shorter way the longer one is %s", got)
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	// the peer does not answer a keep-alive meanwhile.
 	returnWait = time.Second
 	returnCap  = 5 * time.Second
+	returnStep = 250 * time.Millisecond
 )
 
 // frameMargin is what a message's ids, path and headers may add to its size on the wire, beyond
@@ -79,6 +80,9 @@ func (r *rateWindow) learn(p network.Replay) {
 func (d *demand) Verdict(c network.Candidate) message.Verdict {
 	m := c.Message()
 	dest, topic := d.concrete(m), d.dest.IsTopic()
+	if topic && d.state != active {
+		return never(message.NoDemand, true)
+	}
 	if dest.IsAdvisory() {
 		if r := d.refusesAdvisory(m); r != "" {
 			return never(r, true)
@@ -157,12 +161,12 @@ func (d *demand) replay(c network.Candidate, m *message.Message, visits int) mes
 		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeConsumers,
 			Reason: message.LocalConsumerPresent}
 	}
-	now := c.Now()
-	if at := c.Arrived() + replayDelay(p.Delay, visits); now < at {
-		return message.RefusedUntil(message.ReplayDelay, at)
-	}
+	now, at := c.Now(), c.Arrived()+replayDelay(p.Delay, visits)
 	if d.bridge.hello.HopwireLevel == 0 {
-		return d.bridge.returning(c.Arrived(), now)
+		at = max(at, d.bridge.returns(c.Arrived(), now))
+	}
+	if now < at {
+		return message.RefusedUntil(message.ReplayDelay, at)
 	}
 	return message.Verdict{}
 }
@@ -182,20 +186,16 @@ func replayDelay(delay time.Duration, visits int) time.Duration {
 	return max(delay, grown)
 }
 
-// returning makes a copy wait until an ActiveMQ peer has certainly handled our answer to its
-// first crossing: a second, and a keep-alive that was sent and came back after it.
-func (b *Bridge) returning(arrived, now time.Duration) message.Verdict {
+// returns tells when a copy may go back to an ActiveMQ peer, or when to ask again: the peer must
+// certainly have handled our answer to the copy's first crossing. That is a second after it came,
+// when a keep-alive that was sent later than that came back. Asking makes the link send those.
+func (b *Bridge) returns(arrived, now time.Duration) time.Duration {
 	ready := arrived + returnWait
-	switch {
-	case now < ready:
-		b.ping.wanted = true
-		return message.RefusedUntil(message.ReplayDelay, ready)
-	case now >= arrived+returnCap || b.ping.answered && b.ping.answeredSent >= ready:
-		return message.Verdict{}
+	b.ping.wanted = max(b.ping.wanted, ready)
+	if now < ready || b.ping.proven >= ready {
+		return ready
 	}
-	b.ping.wanted = true
-	next := min(arrived+returnCap, now+pingEvery)
-	return message.RefusedUntil(message.ReplayDelay, next)
+	return min(arrived+returnCap, now+returnStep)
 }
 
 // unwanted reports why no remote consumer behind the demand takes the message.

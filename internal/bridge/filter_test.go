@@ -48,7 +48,7 @@ var (
 	amq     = Hello{}
 )
 
-const s = time.Second
+const sec = time.Second
 
 var verdictCases = []struct {
 	name  string
@@ -83,19 +83,19 @@ var verdictCases = []struct {
 	{"B028d a consumer that does not match is none when selectorAware", hop, "queue://Q", 1,
 		candidate{m: pathed("Q", netB), replay: aware, consumer: true}, message.Verdict{}},
 	{"N040 replayDelay counts from arrival and wakes by itself", hop, "queue://Q", 1,
-		candidate{m: pathed("Q", netB), replay: delayed, arrived: 2 * s, now: 3 * s},
-		message.RefusedUntil(message.ReplayDelay, 5*s)},
+		candidate{m: pathed("Q", netB), replay: delayed, arrived: 2 * sec, now: 3 * sec},
+		message.RefusedUntil(message.ReplayDelay, 5*sec)},
 	{"after the delay it goes", hop, "queue://Q", 1,
-		candidate{m: pathed("Q", netB), replay: delayed, arrived: 2 * s, now: 5 * s},
+		candidate{m: pathed("Q", netB), replay: delayed, arrived: 2 * sec, now: 5 * sec},
 		message.Verdict{}},
 	{"the delay doubles with each return", hop, "queue://Q", 1,
-		candidate{m: pathed("Q", netB, "x", netB), replay: delayed, arrived: 0, now: 3 * s},
-		message.RefusedUntil(message.ReplayDelay, 6*s)},
+		candidate{m: pathed("Q", netB, "x", netB), replay: delayed, arrived: 0, now: 3 * sec},
+		message.RefusedUntil(message.ReplayDelay, 6*sec)},
 	{"to an ActiveMQ broker a copy returns a second later at the earliest", amq, "queue://Q",
-		1, candidate{m: pathed("Q", netB), replay: on, arrived: 10 * s, now: 10 * s},
-		message.RefusedUntil(message.ReplayDelay, 11*s)},
+		1, candidate{m: pathed("Q", netB), replay: on, arrived: 10 * sec, now: 10 * sec},
+		message.RefusedUntil(message.ReplayDelay, 11*sec)},
 	{"and after five even without a keep-alive", amq, "queue://Q", 1,
-		candidate{m: pathed("Q", netB), replay: on, arrived: 10 * s, now: 15 * s},
+		candidate{m: pathed("Q", netB), replay: on, arrived: 10 * sec, now: 15 * sec},
 		message.Verdict{}},
 	{"B036 a frame the peer does not take stays", Hello{MaxFrame: 4000}, "queue://Q", 1,
 		candidate{m: sized("Q", 3000)}, message.Refused(message.FrameTooBig)},
@@ -173,6 +173,11 @@ func TestReturnToActiveMQWaitsForAKeepAliveRoundTrip(t *testing.T) {
 	answer()
 	if v := ask(); v.Outcome != message.Deliver {
 		t.Fatalf("after %d round trips: %+v", pings, v)
+	}
+	w.env.advance(time.Minute)
+	answer()
+	if pings != 1 {
+		t.Errorf("%d keep-alives for one copy", pings)
 	}
 }
 

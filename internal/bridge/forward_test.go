@@ -143,8 +143,28 @@ func TestRefusedForwardParksOnlyItsDestination(t *testing.T) {
 	}
 }
 
+func TestSilentPeerIsTheReasonOfTheWait(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.PrefetchSize = 2 })
+	w.connect(Hello{})
+	w.consume(1, "Q")
+	explain := func(want message.Reason) {
+		t.Helper()
+		if got := w.c.Explain(queue("Q")); got != want {
+			t.Errorf("explain %q, want %q", got, want)
+		}
+	}
+	explain("")
+	w.deliver("queue://Q", 1, text("Q", 1))
+	w.deliver("queue://Q", 2, text("Q", 2))
+	explain(message.RemoteWindowFull)
+	w.env.advance(31 * time.Second)
+	explain(message.RemoteSilent)
+	w.answerAll(nil)
+	explain("")
+}
+
 func TestB038ReplyToARequesterThatIsGone(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, func(o *Options) { o.AdvisoryForFailedForward = true })
 	w.connect(Hello{})
 	w.consume(1, "temp-queue://ID:c:1:1")
 	w.home.take()
