@@ -1,0 +1,2 @@
+// Package disk is the store in a folder, on pebble.
+package disk
