@@ -220,6 +220,15 @@ func (n *netSub) Take(c *queue.Copy) bool {
 	return n.room()
 }
 
+// Claim implements queue.Claimer.
+func (n *netSub) Claim(*queue.Copy) bool {
+	n.inFlight++
+	return n.room()
+}
+
+// Unclaim implements queue.Claimer.
+func (n *netSub) Unclaim(*queue.Copy) { n.inFlight-- }
+
 // publish offers one topic message.
 func (n *netSub) publish(d *destination, m *message.Message) {
 	now := n.b.env.Mono()
