@@ -136,16 +136,19 @@ func (e *end) close() {
 
 // hangUp tells this side that the connection ended.
 func (e *end) hangUp(err error) {
-	if e.closed {
-		return
-	}
-	e.closed = true
-	e.socket.forget()
-	if e.env == nil {
+	end := func() {
+		if e.closed {
+			return
+		}
+		e.closed = true
+		e.socket.forget()
 		e.down(err)
+	}
+	if e.env == nil {
+		end()
 		return
 	}
-	e.env.post(func() { e.down(err) })
+	e.env.post(end) // behind the commands that came before
 }
 
 // forget takes a socket off its cable once both ends are closed.

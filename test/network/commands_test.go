@@ -26,7 +26,9 @@ func init() {
 		"ack": (*script).ack, "send": (*script).send, "run": (*script).run,
 		"got": (*script).got, "state": (*script).state, "browse": (*script).browse,
 		"explain": (*script).explain, "links": (*script).links,
-		"captured": (*script).capturedBetween,
+		"captured": (*script).capturedBetween, "count": (*script).count,
+		"redelivered": (*script).redelivered, "unique": (*script).unique,
+		"longest": (*script).longest, "ordered": (*script).ordered, "rate": (*script).rate,
 	}
 }
 
@@ -54,16 +56,18 @@ func (s *script) broker(l line) error {
 	if b.RateLimit, err = strconv.Atoi(l.option("rate", "0")); err != nil {
 		return err
 	}
-	limit, k := strings.CutSuffix(l.option("memory", "0"), "k")
-	if p.Memory.LimitBytes, err = strconv.ParseInt(limit, 10, 64); err != nil {
-		return err
-	}
-	if k {
-		p.Memory.LimitBytes *= 1024
+	policies := &policy.Map{Default: p}
+	if name, limit, ok := strings.Cut(l.option("memory", ""), ":"); ok {
+		q := *p
+		q.Destination = destination(name)
+		if q.Memory.LimitBytes, err = strconv.ParseInt(limit, 10, 64); err != nil {
+			return err
+		}
+		policies.Entries = append(policies.Entries, &q)
 	}
 	s.w.Broker(sim.NodeConfig{Name: l.word(0), ActiveMQ: l.has("activemq"),
 		Volatile: l.has("volatile"), NoAdvisories: l.option("advisories", "true") == "false",
-		Policies: &policy.Map{Default: p}})
+		Policies: policies})
 	return nil
 }
 
@@ -212,7 +216,8 @@ func (s *script) sub(l line) error {
 	wants.Handle = func(m *message.Message) {
 		count++
 		if most == 0 || count <= most {
-			x.got = append(x.got, m.ID)
+			x.got = append(x.got, receipt{m.ID, s.w.Now(), m.RedeliveryCounter > 0,
+				len(m.BrokerPath)})
 		}
 		if count == most {
 			s.w.After(0, x.s.Stall)

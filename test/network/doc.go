@@ -19,7 +19,7 @@
 // Brokers and links:
 //
 //	broker a [activemq] [volatile] [advisories=false] [replay] [delay=3s] [selectorAware]
-//	         [audit=false] [rate=100] [per=1s] [memory=64k]
+//	         [audit=false] [rate=100] [per=1s] [memory=Q2:200000]
 //	    starts a broker; the options are those of a policy for all its destinations, activemq makes
 //	    it behave toward its peers as if it were no Hopwire broker
 //	link a->b [name=nc] [conduit=false] [decrease=true] [dynamic=(x,y)] [static=(x)] …
@@ -48,6 +48,8 @@
 //
 //	run 3s
 //	got CA CB1      what applications got, in order
+//	count · redelivered · ordered · rate [per=1s]   the same, shorter; without names: of all
+//	unique · longest   how many different messages all got, and over how many brokers at most
 //	state a q.orders
 //	browse a q.orders
 //	explain a q.orders

@@ -2,6 +2,8 @@ package network
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,9 +19,104 @@ func (s *script) got(l line) error {
 			return err
 		}
 		s.printf("%s", strings.TrimSpace(fmt.Sprintf("%s got %d: %s", name, len(x.got),
-			s.named(x.got))))
+			s.named(x.ids()))))
 	}
 	return nil
+}
+
+// each calls f for the applications named, all in the order of their names when none is.
+func (s *script) each(l line, f func(name string, x *client)) error {
+	names := l.words()
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(s.clients))
+	}
+	for _, name := range names {
+		x, err := s.consumer(name)
+		if err != nil {
+			return err
+		}
+		f(name, x)
+	}
+	return nil
+}
+
+func (s *script) count(l line) error {
+	return s.each(l, func(name string, x *client) {
+		different := map[message.MessageID]bool{}
+		for _, r := range x.got {
+			different[r.id] = true
+		}
+		s.printf("%s got %d, %d different", name, len(x.got), len(different))
+	})
+}
+
+func (s *script) redelivered(l line) error {
+	return s.each(l, func(name string, x *client) {
+		var ids []message.MessageID
+		for _, r := range x.got {
+			if r.redelivered {
+				ids = append(ids, r.id)
+			}
+		}
+		s.printf("%s", strings.TrimSpace(fmt.Sprintf("%s got %d redelivered: %s", name, len(ids),
+			s.named(ids))))
+	})
+}
+
+// unique counts what all applications together got.
+func (s *script) unique(line) error {
+	different, total := map[message.MessageID]bool{}, 0
+	for _, x := range s.clients {
+		for _, r := range x.got {
+			different[r.id] = true
+			total++
+		}
+	}
+	s.printf("%d sent, all together got %d, %d different", len(s.numbers), total, len(different))
+	return nil
+}
+
+// longest tells the most brokers that a message came through.
+func (s *script) longest(line) error {
+	most := 0
+	for _, x := range s.clients {
+		for _, r := range x.got {
+			most = max(most, r.path)
+		}
+	}
+	s.printf("the longest path has %d brokers", most)
+	return nil
+}
+
+func (s *script) ordered(l line) error {
+	return s.each(l, func(name string, x *client) {
+		for i := 1; i < len(x.got); i++ {
+			if s.numbers[x.got[i].id] < s.numbers[x.got[i-1].id] {
+				s.printf("%s: m%d came after m%d", name, s.numbers[x.got[i].id],
+					s.numbers[x.got[i-1].id])
+				return
+			}
+		}
+		s.printf("%s: in order", name)
+	})
+}
+
+// rate tells the most messages that an application got in any window of a length.
+func (s *script) rate(l line) error {
+	per, err := duration(l.option("per", ""), time.Second)
+	if err != nil {
+		return err
+	}
+	return s.each(l, func(name string, x *client) {
+		most, from := 0, 0
+		for i, r := range x.got {
+			for r.at-x.got[from].at >= per {
+				from++
+			}
+			most = max(most, i-from+1)
+		}
+		s.printf("%s got at most %d in %v", name, most, per)
+	})
 }
 
 func (s *script) state(l line) error {
@@ -91,6 +188,11 @@ func (s *script) explain(l line) error {
 			s.printf("  %d %s %s: released by %s", r.Count, r.Reason, short(r.Who), r.Releases)
 		}
 	})
+	for _, c := range n.Connectors() {
+		if why := c.Explain(destination(l.word(1))); why != "" {
+			s.printf("  connector %s: %s", c.Status().Name, why)
+		}
+	}
 	return nil
 }
 

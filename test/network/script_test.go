@@ -3,7 +3,6 @@ package network
 import (
 	"fmt"
 	"path/filepath"
-	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +44,23 @@ type script struct {
 type client struct {
 	c   *sim.Client
 	s   *sim.Consumer
-	got []message.MessageID
+	got []receipt
+}
+
+// receipt is one message at one application.
+type receipt struct {
+	id          message.MessageID
+	at          time.Duration
+	redelivered bool
+	path        int // brokers it came through
+}
+
+func (c *client) ids() []message.MessageID {
+	var out []message.MessageID
+	for _, r := range c.got {
+		out = append(out, r.id)
+	}
+	return out
 }
 
 type capture struct {
@@ -189,13 +204,4 @@ func runs(n []int) string {
 		}
 	}
 	return strings.Join(parts, " ")
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
