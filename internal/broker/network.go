@@ -183,7 +183,7 @@ func (n *netSub) room() bool { return n.inFlight < int(n.sub.Info.PrefetchSize) 
 func (n *netSub) Gate(now time.Duration) message.Verdict {
 	if !n.room() {
 		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
-			Reason: message.WindowFull}
+			Reason: message.RemoteWindowFull}
 	}
 	return n.sub.Filter.Gate(now)
 }
@@ -383,7 +383,7 @@ func (n *networks) advisory(topic message.Destination) []*netSub {
 
 func (n *netSub) hears(topic message.Destination) bool {
 	for _, m := range n.members {
-		if m == topic || m.IsPattern() && policy.Matches(m, topic) {
+		if hearsOf(m, topic, n.sub.Doubtful) {
 			return true
 		}
 	}
