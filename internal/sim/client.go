@@ -21,7 +21,6 @@ type Client struct {
 
 	commands  int32
 	answers   map[int32]func(error) // by command id
-	does      map[int32]func(*life) // what a command means once the broker has executed it
 	consumers map[message.ConsumerID]*Consumer
 	order     []*Consumer
 	numbers   int64
@@ -50,18 +49,18 @@ func (c *Client) Connect(n *Node) bool {
 	if c.node != nil {
 		c.Close()
 	}
-	if n.life == nil {
+	if n.life == nil || n.stopping {
 		return false
 	}
 	c.conns++
 	c.node = n
 	c.id = message.ConnectionID(fmt.Sprintf("ID:%s-%d", c.name, c.conns))
-	c.answers, c.does = map[int32]func(error){}, map[int32]func(*life){}
+	c.answers = map[int32]func(error){}
 	c.consumers, c.order = map[message.ConsumerID]*Consumer{}, nil
 	c.tx, c.sequence = nil, 0
 	s := c.w.cable("client "+c.name, n.cfg.Name).connect("client "+c.name, n.cfg.Name)
 	c.end = s.ends[0]
-	c.end.client, c.end.recv, c.end.down = c, c.receive, c.lost
+	c.end.does, c.end.recv, c.end.down = map[int32]func(*life){}, c.receive, c.lost
 	n.life.accept(s.ends[1], 0, "openwire")
 	c.w.trace("%s: connects to %s", c.name, n.cfg.Name)
 	c.send(&message.ConnectionInfo{ID: c.id, ClientID: fmt.Sprintf("%s-%d", c.name, c.conns)})
@@ -87,15 +86,6 @@ func (c *Client) ask(cmd message.Command, answer func(error)) int32 {
 	id := c.send(cmd)
 	c.answers[id] = answer
 	return id
-}
-
-// handled tells that the broker has executed a command.
-func (c *Client) handled(l *life, cmd message.Command) {
-	id := cmd.Head().CommandID
-	if f := c.does[id]; f != nil && l.node == c.node {
-		delete(c.does, id)
-		f(l)
-	}
 }
 
 func (c *Client) receive(cmd message.Command) {
@@ -136,7 +126,7 @@ func (c *Client) forget() {
 		s.closed = true
 	}
 	c.node, c.end = nil, nil
-	c.answers, c.does = nil, nil
+	c.answers = nil
 	c.consumers, c.order, c.tx = nil, nil, nil
 }
 
@@ -258,7 +248,7 @@ func (c *Client) Commit(answer func(error)) {
 		}
 		answer(err)
 	})
-	c.does[id] = func(l *life) {
+	c.end.does[id] = func(l *life) {
 		for _, d := range tx.acks {
 			c.w.ledger.acked(d, l)
 		}

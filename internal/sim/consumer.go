@@ -141,7 +141,7 @@ func (s *Consumer) Ack(n int) {
 		a.Type = message.IndividualAck
 	}
 	id := s.c.send(a)
-	s.c.does[id] = func(l *life) {
+	s.c.end.does[id] = func(l *life) {
 		for _, d := range acks {
 			s.c.w.ledger.acked(d, l)
 		}

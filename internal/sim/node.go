@@ -33,6 +33,7 @@ type Node struct {
 	connectors []bridge.Options
 	life       *life // nil while it is down
 	lives      int
+	stopping   bool
 }
 
 // life is a broker from its start to its end.
@@ -112,6 +113,7 @@ func (n *Node) Start() {
 		return
 	}
 	n.lives++
+	n.stopping = false
 	l := &life{node: n, number: n.lives, env: newEnv(n)}
 	n.life = l
 	l.storage = &storage{env: l.env, disk: n.disk}
@@ -199,6 +201,7 @@ func (n *Node) Stop(done func()) {
 		return
 	}
 	n.w.trace("%s: stops", n.cfg.Name)
+	n.stopping = true
 	l.env.post(func() {
 		left := len(l.connectors)
 		end := func() {

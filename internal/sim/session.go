@@ -190,7 +190,7 @@ func (s *session) receive(cmd message.Command) {
 		}
 	}
 	s.conn.Handle(cmd)
-	if c := s.end.other().client; c != nil {
-		c.handled(s.life, cmd)
+	if f := s.end.other().does[cmd.Head().CommandID]; f != nil {
+		f(s.life)
 	}
 }

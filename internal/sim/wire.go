@@ -31,8 +31,8 @@ type end struct {
 	socket  *socket
 	side    int
 	name    string
-	env     *env // whose loop hears; nil for a client, who hears at once
-	client  *Client
+	env     *env                  // whose loop hears; nil for a client, who hears at once
+	does    map[int32]func(*life) // of a client: what a command means once it is executed
 	recv    func(message.Command)
 	down    func(error)
 	closed  bool // closed here, or heard that it ended
