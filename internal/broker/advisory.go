@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"strings"
+
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
 )
@@ -10,6 +12,7 @@ import (
 type advisories struct {
 	exact map[string][]*consumer // by topic name
 	wild  []wildAdvisory
+	peers []*consumer // bridges of Hopwire brokers
 }
 
 type wildAdvisory struct {
@@ -18,6 +21,9 @@ type wildAdvisory struct {
 }
 
 func (a *advisories) add(m message.Destination, s *consumer) {
+	if s.conn.network && s.conn.peer.Hopwire {
+		a.peers = appendOnce(a.peers, s)
+	}
 	if m.IsPattern() {
 		a.wild = append(a.wild, wildAdvisory{m, s})
 		return
@@ -44,6 +50,7 @@ func (a *advisories) drop(s *consumer) {
 	}
 	clear(a.wild[len(kept):])
 	a.wild = kept
+	a.peers = without(a.peers, s)
 }
 
 // listeners gives who listens to an advisory topic, each once.
@@ -55,7 +62,27 @@ func (b *Broker) listeners(topic message.Destination) []*consumer {
 			out = appendOnce(out[:len(out):len(out)], w.sub)
 		}
 	}
+	if wideDemand(topic) {
+		for _, s := range a.peers {
+			if s.hears(topic) {
+				out = appendOnce(out[:len(out):len(out)], s)
+			}
+		}
+	}
 	return out
+}
+
+// wideDemand reports whether an advisory topic tells of a consumer of a pattern. A Hopwire peer is
+// told of it when any name is in both its filter and the pattern; ActiveMQ compares the topic's
+// name, so that a consumer of "wc.>" is not seen by a bridge that includes "wc.foo".
+func wideDemand(topic message.Destination) bool {
+	return topic.IsPattern() && strings.HasPrefix(topic.Name, message.AdvisoryPrefix+"Consumer.")
+}
+
+// hearsOf reports whether one name that a subscription listens to is told of an advisory.
+func hearsOf(m, topic message.Destination, hopwire bool) bool {
+	return m == topic || m.IsPattern() && policy.Matches(m, topic) ||
+		hopwire && wideDemand(topic) && policy.Overlap(m, topic)
 }
 
 func advisoryTopic(name string) message.Destination {
@@ -220,7 +247,7 @@ func (a *advisories) replay(s *consumer) {
 // hears reports whether the consumer listens to an advisory topic.
 func (s *consumer) hears(topic message.Destination) bool {
 	for _, m := range s.members {
-		if m == topic || m.IsPattern() && policy.Matches(m, topic) {
+		if hearsOf(m, topic, s.conn.network && s.conn.peer.Hopwire) {
 			return true
 		}
 	}

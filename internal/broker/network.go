@@ -182,7 +182,7 @@ func (n *netSub) room() bool { return n.inFlight < int(n.sub.Info.PrefetchSize) 
 func (n *netSub) Gate(now time.Duration) message.Verdict {
 	if !n.room() {
 		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
-			Reason: message.WindowFull}
+			Reason: message.RemoteWindowFull}
 	}
 	return n.sub.Filter.Gate(now)
 }
@@ -218,6 +218,15 @@ func (n *netSub) Take(c *queue.Copy) bool {
 		Message: c.Message, Redelivery: c.Redelivery})
 	return n.room()
 }
+
+// Claim implements queue.Claimer.
+func (n *netSub) Claim(*queue.Copy) bool {
+	n.inFlight++
+	return n.room()
+}
+
+// Unclaim implements queue.Claimer.
+func (n *netSub) Unclaim(*queue.Copy) { n.inFlight-- }
 
 // publish offers one topic message.
 func (n *netSub) publish(d *destination, m *message.Message) {
@@ -373,7 +382,7 @@ func (n *networks) advisory(topic message.Destination) []*netSub {
 
 func (n *netSub) hears(topic message.Destination) bool {
 	for _, m := range n.members {
-		if m == topic || m.IsPattern() && policy.Matches(m, topic) {
+		if hearsOf(m, topic, n.sub.Doubtful) {
 			return true
 		}
 	}

@@ -42,7 +42,6 @@ type Queue struct {
 	ready   []*Slot // those that may take copies, by (Priority descending, turn)
 	turns   uint64
 	waves   uint64 // number of waves begun
-	held    bool   // a slot may wait for a commit
 	times   timeHeap
 	timer   loop.Timer
 	timerAt time.Duration
@@ -111,7 +110,6 @@ func (q *Queue) place(c *Copy, lane int8, key uint64) {
 func (q *Queue) Hold(c *Copy, owner any) {
 	q.lanes[c.lane].remove(c.key)
 	q.hold(c, owner)
-	q.unhold()
 }
 
 func (q *Queue) hold(c *Copy, owner any) {
@@ -140,11 +138,16 @@ func (q *Queue) Place(c *Copy) {
 	if !c.out {
 		return
 	}
+	q.placeBut(c, nil)
+}
+
+// placeBut is Place, but one slot does not look again.
+func (q *Queue) placeBut(c *Copy, but *Slot) {
 	delete(q.out, c.Seq)
 	c.Owner, c.Doubts = nil, nil
 	q.place(c, main, c.Seq)
 	for _, s := range q.slots {
-		if s.pos[main] > c.key {
+		if s != but && s.pos[main] > c.key {
 			s.lookAgain(place{main, c.key})
 		}
 	}
@@ -205,7 +208,6 @@ func (q *Queue) Remove(c *Copy) {
 		c.out = false
 	} else {
 		q.lanes[c.lane].remove(c.key)
-		q.unhold()
 	}
 	c.Owner, c.ended = nil, true
 	q.resident -= c.Message.Size()
@@ -258,6 +260,7 @@ func (q *Queue) Attach(sub Subscriber, t Traits) *Slot {
 
 // Detach removes a subscription. Its copies that are out stay so until they are returned.
 func (q *Queue) Detach(s *Slot) {
+	q.Unclaim(s)
 	q.removeReady(s)
 	if s.gate != nil {
 		s.gate.Stop()
@@ -283,25 +286,14 @@ func (q *Queue) consumersChanged(cause *Slot) {
 			s.pos[l] = min(s.pos[l], s.consumers[l])
 			s.consumers[l] = noKey
 		}
-		s.unhold()
 	}
 }
 
 // Committed tells that a stored copy is durable.
 func (q *Queue) Committed(c *Copy) {
 	c.Durable = true
-	q.unhold()
-}
-
-// unhold makes the slots that wait for a commit look again: the copy they wait for is durable, or
-// no longer there.
-func (q *Queue) unhold() {
-	if !q.held {
-		return
-	}
-	q.held = false
-	for _, s := range q.slots {
-		s.unhold()
+	if _, claimed := c.Owner.(*Slot); claimed {
+		q.wake()
 	}
 }
 

@@ -39,6 +39,9 @@ type Slot struct {
 	gate  loop.Timer
 	mark  uint64 // Mark: stored copies at or above it are not taken
 
+	claims  []*Copy // taken for the slot, not durable or not below the mark yet
+	raising uint64  // a mark above the copies below it was asked for
+
 	pos       [laneCount]uint64
 	consumers [laneCount]uint64 // lowest key refused until the consumers change; none = noKey
 	again     []place           // to look at again, ascending
@@ -89,14 +92,9 @@ func (s *Slot) Rescan() {
 func (s *Slot) SetMark(seq uint64) {
 	if seq > s.mark {
 		s.mark = seq
-		s.unhold()
-	}
-}
-
-// unhold lets a slot that waits for a commit look at other copies meanwhile.
-func (s *Slot) unhold() {
-	if s.block.Reason == message.Committing {
-		s.Ready()
+		if len(s.claims) > 0 && s.queue != nil {
+			s.queue.wake()
+		}
 	}
 }
 
@@ -112,7 +110,6 @@ func (s *Slot) lookAgain(p place) {
 	s.again = append(s.again, place{})
 	copy(s.again[i+1:], s.again[i:])
 	s.again[i] = p
-	s.unhold()
 }
 
 // held gives the verdict of the queue's own rules for a network subscription: a persistent copy
