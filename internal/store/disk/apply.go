@@ -127,6 +127,9 @@ func (a *applier) op(op *store.Op) error {
 		a.drop(op.Dest)
 	case store.PutMessage:
 		a.putMessage(op)
+		if invariants {
+			return a.checkNew(op)
+		}
 	case store.DeleteMessage:
 		w := a.of(op.Dest)
 		w.deleted = append(w.deleted, op.Seq)
@@ -209,6 +212,16 @@ func (a *applier) putMessage(op *store.Op) {
 			store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: m.Expiration})
 		a.set(a.key, nil)
 	}
+}
+
+// checkNew asserts that the key of a message was not written by an earlier Apply.
+func (a *applier) checkNew(op *store.Op) error {
+	old, err := a.s.get(a.s.db, seqKey(nil, kindMessage, op.Dest, op.Seq))
+	if err == nil && old != nil {
+		err = message.Errorf(message.Internal,
+			"store: message %d of destination %d was put twice", op.Seq, op.Dest)
+	}
+	return err
 }
 
 // checkPuts holds the puts of a batch to the headers at its end.
