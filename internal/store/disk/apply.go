@@ -57,17 +57,21 @@ func (s *Store) Apply(batches []*store.Batch) error {
 			s.opts.Dir, s.space.free.Load(), s.space.reserve)
 	}
 	a := &s.apply
-	a.b = s.db.NewBatch()
-	defer a.b.Close()
-	a.work, a.order = map[store.DestID]*work{}, a.order[:0]
-	if err := a.add(batches); err != nil {
-		return err
+	b := s.db.NewBatch()
+	a.b, a.work = b, map[store.DestID]*work{}
+	a.order, a.put, a.swept = a.order[:0], a.put[:0], a.swept[:0]
+	err := a.add(batches)
+	if err == nil {
+		err = s.inWriter(func() error { return s.db.Apply(b, pebble.Sync) })
+		if s.hasFailed() {
+			return s.failure // and the batch is left to pebble, which may still be at it
+		}
 	}
-	if err := s.inWriter(func() error { return s.db.Apply(a.b, pebble.Sync) }); err != nil {
-		return err
+	if err == nil {
+		a.publish()
 	}
-	a.publish()
-	return nil
+	_ = b.Close() // only gives memory back
+	return err
 }
 
 // add fills the pebble batch.
@@ -123,6 +127,9 @@ func (a *applier) op(op *store.Op) error {
 		a.drop(op.Dest)
 	case store.PutMessage:
 		a.putMessage(op)
+		if invariants {
+			return a.checkNew(op)
+		}
 	case store.DeleteMessage:
 		w := a.of(op.Dest)
 		w.deleted = append(w.deleted, op.Seq)
@@ -207,6 +214,16 @@ func (a *applier) putMessage(op *store.Op) {
 	}
 }
 
+// checkNew asserts that the key of a message was not written by an earlier Apply.
+func (a *applier) checkNew(op *store.Op) error {
+	old, err := a.s.get(a.s.db, seqKey(nil, kindMessage, op.Dest, op.Seq))
+	if err == nil && old != nil {
+		err = message.Errorf(message.Internal,
+			"store: message %d of destination %d was put twice", op.Seq, op.Dest)
+	}
+	return err
+}
+
 // checkPuts holds the puts of a batch to the headers at its end.
 func (a *applier) checkPuts(b *store.Batch) error {
 	fits := true
@@ -253,5 +270,4 @@ func (a *applier) publish() {
 	for _, r := range a.swept {
 		delete(s.orphans, r)
 	}
-	a.swept = a.swept[:0]
 }

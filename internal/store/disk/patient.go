@@ -16,12 +16,13 @@ type patience interface {
 	end()
 	// pause waits; false means that the operation is to fail.
 	pause() bool
-	// broken is called with an error after which the disk cannot be trusted.
+	// broken is called with an error after which the disk cannot be trusted. It never returns.
 	broken(error)
 }
 
-// patientFS is a file system that waits for space instead of failing, since pebble ends the
-// process when it meets ENOSPC, and that reports every other failure to write.
+// patientFS is a file system under pebble that waits for space instead of failing, and that does
+// not come back from any other failure to change the disk. Pebble meets such errors with Fatalf or
+// a panic, and some not at all.
 type patientFS struct {
 	vfs.FS
 	p patience
@@ -37,14 +38,25 @@ func noSpace(err error) bool {
 // again runs op until it does not fail for lack of space.
 func (fs patientFS) again(op func() error) error {
 	err := op()
-	if noSpace(err) {
-		fs.p.begin()
-		defer fs.p.end()
-		for noSpace(err) && fs.p.pause() {
-			err = op()
-		}
+	if !noSpace(err) {
+		return err
 	}
-	if errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EROFS) {
+	fs.p.begin()
+	for noSpace(err) {
+		if !fs.p.pause() {
+			fs.p.broken(err)
+		}
+		err = op()
+	}
+	fs.p.end()
+	return err
+}
+
+// must runs op until it does not fail for lack of space; it fails only for what is, or is not,
+// there.
+func (fs patientFS) must(op func() error) error {
+	err := fs.again(op)
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrExist) {
 		fs.p.broken(err)
 	}
 	return err
@@ -52,7 +64,7 @@ func (fs patientFS) again(op func() error) error {
 
 func (fs patientFS) file(open func() (vfs.File, error)) (vfs.File, error) {
 	var f vfs.File
-	err := fs.again(func() (err error) {
+	err := fs.must(func() (err error) {
 		f, err = open()
 		return err
 	})
@@ -96,22 +108,22 @@ func (fs patientFS) OpenDir(name string) (vfs.File, error) {
 
 // Link implements vfs.FS.
 func (fs patientFS) Link(old, name string) error {
-	return fs.again(func() error { return fs.FS.Link(old, name) })
+	return fs.must(func() error { return fs.FS.Link(old, name) })
 }
 
 // Rename implements vfs.FS.
 func (fs patientFS) Rename(old, name string) error {
-	return fs.again(func() error { return fs.FS.Rename(old, name) })
+	return fs.must(func() error { return fs.FS.Rename(old, name) })
 }
 
-// Remove implements vfs.FS.
+// Remove implements vfs.FS. What cannot be removed does no harm.
 func (fs patientFS) Remove(name string) error {
 	return fs.again(func() error { return fs.FS.Remove(name) })
 }
 
 // MkdirAll implements vfs.FS.
 func (fs patientFS) MkdirAll(dir string, perm os.FileMode) error {
-	return fs.again(func() error { return fs.FS.MkdirAll(dir, perm) })
+	return fs.must(func() error { return fs.FS.MkdirAll(dir, perm) })
 }
 
 // Lock implements vfs.FS.
@@ -131,22 +143,22 @@ type patientFile struct {
 
 // Write implements vfs.File. What was written before space ran out is not written again.
 func (f *patientFile) Write(b []byte) (n int, err error) {
-	err = f.fs.again(func() error {
+	err = f.fs.must(func() error {
 		k, err := f.File.Write(b[n:])
 		n += k
 		return err
 	})
-	return n, f.failed(err)
+	return n, err
 }
 
 // WriteAt implements vfs.File.
 func (f *patientFile) WriteAt(b []byte, at int64) (n int, err error) {
-	err = f.fs.again(func() error {
+	err = f.fs.must(func() error {
 		k, err := f.File.WriteAt(b[n:], at+int64(n))
 		n += k
 		return err
 	})
-	return n, f.failed(err)
+	return n, err
 }
 
 // Preallocate implements vfs.File.

@@ -19,7 +19,7 @@ func (s *Store) pebbleOptions(fs patientFS) *pebble.Options {
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       24,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
-		FlushDelayDeleteRange:       5 * time.Second, // so that deleted messages free the disk
+		FlushDelayDeleteRange:       10 * time.Second, // so that deleted messages free the disk
 		Logger:                      logger{s},
 		EventListener:               s.listener(),
 	}

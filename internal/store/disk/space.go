@@ -146,5 +146,8 @@ func (s *space) pause() bool {
 	}
 }
 
-// broken implements patience.
-func (s *space) broken(err error) { s.fail(err) }
+// broken implements patience. Whoever calls it keeps what it holds: nothing more of it happens.
+func (s *space) broken(err error) {
+	s.fail(err)
+	select {}
+}

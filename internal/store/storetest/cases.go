@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 
 	"hopwire/internal/message"
@@ -112,4 +114,75 @@ func closedAnswersNothing(t *testing.T, s store.Store) {
 		}
 	}
 	_ = s.Space()
+}
+
+// readsSeeWholeBatches moves a window of width messages through a queue, one put and one removed
+// in each batch, while others read: a page must be a window, with bodies and counts in place.
+func readsSeeWholeBatches(t *testing.T, s store.Store) {
+	const width, steps = 20, 2000
+	step := func(seq store.Seq) *store.Batch {
+		m := &message.Message{Content: make([]byte, 6000*(seq%2)), Expiration: int64(seq)}
+		head := store.Seq(1)
+		if seq > width {
+			head = seq - width + 1
+		}
+		b := &store.Batch{Ops: []store.Op{
+			{Kind: store.PutMessage, Dest: 1, Seq: seq, Message: m},
+			{Kind: store.SetRedelivery, Dest: 1, Seq: seq, Count: int32(seq)},
+			{Kind: store.PutHeader, Header: &store.Header{ID: 1, Head: head, Reserved: steps + 1,
+				Destination: message.Destination{Kind: message.Queue, Name: "q"}}}}}
+		if head > 1 {
+			b.Ops = append(b.Ops, store.Op{Kind: store.DeleteMessage, Dest: 1, Seq: head - 1,
+				Expiration: int64(head - 1)})
+		}
+		return b
+	}
+	for seq := store.Seq(1); seq <= width; seq++ {
+		apply(t, s, step(seq))
+	}
+	done := make(chan bool)
+	var wait sync.WaitGroup
+	for range 2 {
+		wait.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := isWindow(s, width); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for seq := store.Seq(width + 1); seq <= steps && !t.Failed(); seq++ {
+		apply(t, s, step(seq))
+	}
+	close(done)
+	wait.Wait()
+	closeStore(t, s)
+}
+
+func isWindow(s store.Store, width int) error {
+	p, err := s.Page(store.PageRequest{Dest: 1, To: ^store.Seq(0)})
+	if err != nil {
+		return err
+	}
+	if len(p) != width {
+		return fmt.Errorf("a page has %d messages, want %d", len(p), width)
+	}
+	for i, st := range p {
+		want := p[0].Seq + store.Seq(i)
+		if st.Seq != want || st.Redelivery != int32(want) ||
+			len(st.Message.Content) != int(6000*(want%2)) {
+			return fmt.Errorf("[%d] is sequence %d, redelivery %d, %d bytes; want sequence %d",
+				i, st.Seq, st.Redelivery, len(st.Message.Content), want)
+		}
+	}
+	if _, err := s.Expired(int64(p[0].Seq+1), 10); err != nil {
+		return err
+	}
+	return nil
 }

@@ -39,6 +39,9 @@ func Run(t *testing.T, fresh func() World) {
 	t.Run("a page ends at its bounds and holds at least one", func(t *testing.T) {
 		pageBounds(t, open(t, fresh()))
 	})
+	t.Run("a read beside Apply sees whole batches", func(t *testing.T) {
+		readsSeeWholeBatches(t, open(t, fresh()))
+	})
 	t.Run("a put outside of its header is refused", func(t *testing.T) {
 		putsNeedHeader(t, fresh)
 	})

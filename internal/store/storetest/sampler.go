@@ -19,7 +19,7 @@ func (s *sampler) point() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.points++
-	if s.stopped || s.taken >= 5 || s.points%(s.skip+1) != 0 {
+	if s.stopped || s.taken >= 4 || s.points%(s.skip+1) != 0 {
 		return
 	}
 	s.taken++
