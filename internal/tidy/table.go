@@ -24,6 +24,7 @@ var imports = map[string][]string{
 	"internal/policy":   {"internal/message"},
 	"internal/store":    {"internal/message"},
 	"internal/wire":     {"internal/message", "openwire"},
+	"internal/network":  {"internal/message"},
 	"internal/tidy":     {},
 
 	"internal/broker/...": {
@@ -31,10 +32,11 @@ var imports = map[string][]string{
 	},
 	"internal/broker": {
 		"internal/broker/...", "internal/store", "internal/policy", "internal/selector",
-		"internal/loop", "internal/message",
+		"internal/loop", "internal/message", "internal/network",
 	},
 	"internal/bridge": {
-		"internal/message", "internal/policy", "internal/selector", "internal/loop",
+		"internal/message", "internal/network", "internal/policy", "internal/selector",
+		"internal/loop",
 	},
 
 	"internal/link": {
@@ -96,8 +98,9 @@ func front(protocol string) []string {
 	}
 }
 
-// loopNames is what the state machines below internal/broker may use of internal/loop.
-var loopNames = []string{"Env"}
+// loopNames is what the state machines below internal/broker may use of internal/loop: the way to
+// time, and what it hands out.
+var loopNames = []string{"Env", "Timer"}
 
 // goers are the packages that may write a go statement: the run group, which names and stops what
 // it starts, the loop itself, and test programs.
@@ -138,6 +141,6 @@ func fits(list []string, pkg string) bool {
 func inCore(pkg string) bool {
 	return fits([]string{
 		"internal/broker", "internal/broker/...", "internal/bridge",
-		"internal/bridge/...",
+		"internal/bridge/...", "internal/network",
 	}, pkg)
 }

@@ -53,8 +53,8 @@ var broken = []struct {
 		"may not import .",
 	},
 	{
-		"a state machine sees only Env", "internal/broker/queue/a.go",
-		"import \"hopwire/internal/loop\"\nvar _ loop.Loop", "only Env of package loop, not Loop",
+		"a state machine sees only the way to time", "internal/broker/queue/a.go",
+		"import \"hopwire/internal/loop\"\nvar _ loop.Loop", "only Env, Timer of package loop, not Loop",
 	},
 	{
 		"tests import what they need", "internal/message/a_test.go",

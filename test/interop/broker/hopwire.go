@@ -1,0 +1,65 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+)
+
+// errNoCommand says that this tree has no hopwire command.
+var errNoCommand = errors.New("this tree has no cmd/hopwire")
+
+// hopwire is the command of this tree's own broker.
+func (b *Broker) hopwire() *exec.Cmd {
+	b.t.Helper()
+	binary, err := build()
+	if errors.Is(err, errNoCommand) {
+		b.t.Skip(err)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "start", filepath.Join(b.dir, "activemq.xml"))
+	cmd.Dir = b.dir
+	return cmd
+}
+
+// build makes the hopwire binary once in this process, in the tree's folder bin. It is moved into
+// place, so that test processes beside this one may do the same.
+var build = sync.OnceValues(func() (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(root, "cmd", "hopwire")); err != nil {
+		return "", errNoCommand
+	}
+	binary := filepath.Join(root, "bin", "hopwire-test")
+	fresh := fmt.Sprintf("%s-%d", binary, os.Getpid())
+	cmd := exec.Command("go", "build", "-tags", "invariants", "-o", fresh, "./cmd/hopwire")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build ./cmd/hopwire: %w\n%s", err, out)
+	}
+	return binary, os.Rename(fresh, binary)
+})
+
+// moduleRoot is the folder with the go.mod of the tree that this file was compiled from.
+func moduleRoot() (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		return "", errors.New("the compiler left no file names")
+	}
+	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no go.mod above %s", file)
+		}
+	}
+}

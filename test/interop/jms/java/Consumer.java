@@ -1,0 +1,108 @@
+import java.util.LinkedHashMap;
+import java.util.Map;
+import javax.jms.Destination;
+import javax.jms.JMSException;
+import javax.jms.Message;
+import javax.jms.MessageConsumer;
+import javax.jms.MessageProducer;
+import javax.jms.Session;
+import javax.jms.Topic;
+
+/** A consumer that either is asked for each message or tells of each as it comes. */
+final class Consumer {
+    final MessageConsumer jms;
+    private final Session session;
+    private final String name;
+    private final boolean holds;
+    private final boolean replies;
+    private final long delayMillis;
+    private long failures;
+    private final Map<String, Message> held = new LinkedHashMap<>();
+
+    Consumer(Session session, Line from) throws JMSException {
+        this.session = session;
+        name = from.get("id");
+        int mode = session.getAcknowledgeMode();
+        holds = mode == Session.CLIENT_ACKNOWLEDGE || mode == Driver.INDIVIDUAL;
+        replies = from.yes("reply");
+        delayMillis = from.number("delay", 0);
+        failures = from.number("fail", 0);
+        Destination d = Messages.destination(from.get("dest"));
+        String selector = from.has("selector") ? from.get("selector") : null;
+        if (from.has("durable")) {
+            jms = session.createDurableSubscriber(
+                    (Topic) d, from.get("durable"), selector, from.yes("nolocal"));
+        } else {
+            jms = session.createConsumer(d, selector, from.yes("nolocal"));
+        }
+        if (!from.yes("pull")) {
+            jms.setMessageListener(this::heard);
+        }
+    }
+
+    private void heard(Message m) {
+        try {
+            hold(m);
+            Messages.describe(new Line(0, "msg").put("on", name), m).send();
+            if (delayMillis > 0) {
+                Thread.sleep(delayMillis);
+            }
+            if (replies && m.getJMSReplyTo() != null) {
+                reply(m);
+            }
+        } catch (JMSException | InterruptedException e) {
+            Driver.failed(new Line(0, "exception").put("on", name), e).send();
+        }
+        if (failures > 0) {
+            failures--;
+            throw new IllegalStateException("this listener was asked to fail");
+        }
+    }
+
+    private void reply(Message m) throws JMSException {
+        MessageProducer p = session.createProducer(m.getJMSReplyTo());
+        Line answer = new Line(0, "reply").put("corr", m.getJMSMessageID());
+        p.send(Messages.make(session, answer.put("body", "reply to " + m.getJMSMessageID()), 0));
+        p.close();
+    }
+
+    void receive(Line command) throws JMSException {
+        long wait = command.number("wait", 0);
+        for (long n = command.number("n", 1); n > 0; n--) {
+            Message m = wait > 0 ? jms.receive(wait) : jms.receiveNoWait();
+            if (m == null) {
+                return;
+            }
+            hold(m);
+            Messages.describe(new Line(command.seq, "msg"), m).send();
+        }
+    }
+
+    private void hold(Message m) throws JMSException {
+        if (holds) {
+            synchronized (held) {
+                held.remove(m.getJMSMessageID());
+                held.put(m.getJMSMessageID(), m);
+            }
+        }
+    }
+
+    /** Acknowledges one message, or the last one received: with CLIENT_ACKNOWLEDGE that is all. */
+    void acknowledge(Line command) throws JMSException {
+        Message chosen = null;
+        synchronized (held) {
+            if (command.has("msgid")) {
+                chosen = held.remove(command.get("msgid"));
+            } else {
+                for (Message m : held.values()) {
+                    chosen = m;
+                }
+                held.clear();
+            }
+        }
+        if (chosen == null) {
+            throw new JMSException("consumer " + name + " holds no such message");
+        }
+        chosen.acknowledge();
+    }
+}
