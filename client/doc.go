@@ -1,0 +1,34 @@
+// Package client is an OpenWire client: it talks to Hopwire and to ActiveMQ 5 and 6.
+//
+//	conn, err := client.Dial(ctx, "failover:(tcp://a:61616,tcp://b:61616)")
+//	session, err := conn.Session(ctx, client.AutoAck)
+//	producer, err := session.Producer(ctx, client.Queue("ORDERS"))
+//	err = producer.Send(ctx, client.NewText("hello"))
+//	consumer, err := session.Consumer(ctx, client.Queue("ORDERS"))
+//	message, err := consumer.Receive(ctx)
+//
+// # What a nil error means
+//
+// Send of a persistent message outside a transaction returns after the broker has confirmed it.
+// Non-persistent messages and those of a transaction are written without asking for a confirmation;
+// what goes wrong with them is told to the error handler, or by Commit. SendAsync asks for one and
+// calls back.
+//
+// # Failover
+//
+// With a failover: address a lost connection is replaced by another one, which gets the sessions,
+// producers, consumers, temporary destinations and open transactions of the old one, and every
+// request that waits for an answer, under its old command id so that the broker knows a repeated
+// message. Calls wait meanwhile as long as their context, or the option timeout, allows. Messages
+// that were delivered and not acknowledged come again: one that the program acknowledged in the
+// meantime is recognised by its id and acknowledged without being shown twice; one that it still
+// holds is taken over, so that its acknowledgement counts. A commit whose answer was lost
+// returns ErrInDoubt: it may have taken place. A transaction whose received messages
+// did not come again is rolled back with ErrRolledBack.
+//
+// # Concurrency
+//
+// All methods of Conn, Session, Producer, Consumer, Browser and Requester may be called from
+// several goroutines. A Message belongs to one goroutine at a time. Functions given to the package
+// (handlers, confirmations) may call it, but not Conn.Close, which waits for them.
+package client

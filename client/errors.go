@@ -1,0 +1,58 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+
+	"hopwire/openwire"
+)
+
+// The errors that a program can act on; errors.Is finds them.
+var (
+	// ErrClosed is a call on something that was closed.
+	ErrClosed = errors.New("closed")
+	// ErrUnavailable means that no broker could be reached, or that the connection to it was lost
+	// and there is none to replace it.
+	ErrUnavailable = errors.New("broker unavailable")
+	// ErrInDoubt is a commit whose answer was lost: it may or may not have taken place. The
+	// transaction is over for the client; what was not committed comes again.
+	ErrInDoubt = errors.New("commit in doubt")
+	// ErrRolledBack is a commit that could not be, and was rolled back.
+	ErrRolledBack = errors.New("transaction rolled back")
+	// ErrInterrupted ends a browser whose connection was replaced.
+	ErrInterrupted = errors.New("interrupted by a lost connection")
+)
+
+// BrokerError is what a broker answered instead of doing what it was asked.
+type BrokerError struct {
+	Class   string // the Java class of the exception, e.g. "javax.jms.InvalidClientIDException"
+	Message string
+}
+
+// Error is the broker's message, or the class if it sent none.
+func (e *BrokerError) Error() string {
+	if e.Message == "" {
+		return "broker: " + e.Class
+	}
+	return "broker: " + e.Message
+}
+
+func brokerError(t *openwire.Throwable) error {
+	if t == nil {
+		return &BrokerError{Class: "java.lang.Exception", Message: "unexplained exception"}
+	}
+	return &BrokerError{Class: t.Class, Message: t.Message}
+}
+
+// answerError is the error of a response, nil if it is none.
+func answerError(answer openwire.DataStructure) error {
+	if x, ok := answer.(*openwire.ExceptionResponse); ok {
+		return brokerError(x.Exception)
+	}
+	return nil
+}
+
+// unavailable marks an error of the network.
+func unavailable(addr string, err error) error {
+	return fmt.Errorf("%s: %w: %w", addr, ErrUnavailable, err)
+}

@@ -1,0 +1,472 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hopwire/openwire"
+	"hopwire/openwire/primitive"
+	"hopwire/test/interop/broker"
+)
+
+// TestAgainstActiveMQ plays the rules of a client with a real broker, one queue or topic each.
+func TestAgainstActiveMQ(t *testing.T) {
+	b := broker.Start(t, broker.ActiveMQ, broker.Options{Name: "real"})
+	for _, format := range []struct{ name, query string }{
+		{"tight", ""},
+		{"loose", "?wireFormat.tightEncodingEnabled=false&wireFormat.cacheEnabled=false" +
+			"&wireFormat.version=9"},
+	} {
+		uri := b.URL() + format.query
+		for _, rule := range rules {
+			t.Run(format.name+"/"+rule.name, func(t *testing.T) {
+				rule.play(t, uri, fmt.Sprintf("%s.%s", format.name, rule.name))
+			})
+		}
+	}
+}
+
+var rules = []struct {
+	name string
+	play func(t *testing.T, uri, name string)
+}{
+	{"bodies-and-headers-arrive", bodiesArrive},
+	{"auto-ack-consumes", autoAckConsumes},
+	{"client-ack-beyond-the-prefetch", clientAckExtends},
+	{"individual-ack-consumes-one", individualAck},
+	{"dups-ok-consumes", dupsOK},
+	{"commit-and-rollback", commitRollback},
+	{"poison-after-the-policy", poison},
+	{"handler-error-redelivers", handlerRedelivers},
+	{"pull", pulling},
+	{"selector-priority-exclusive", selectors},
+	{"durable-subscription", durable},
+	{"no-local", noLocal},
+	{"browse", browse},
+	{"request-reply", requestReply},
+	{"advisories", advisories},
+	{"async-window", asyncWindow},
+	{"byte-window", byteWindow},
+	{"time-to-live", timeToLive},
+	{"refusals", refusals},
+	{"counters-after-close", countersAfterClose},
+}
+
+func bodiesArrive(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), AutoAck)
+	p := producer(t, s, Queue(name), Priority(7))
+	k := consumer(t, s, Queue(name))
+	body := primitive.Map{{Key: "n", Value: int32(5)}, {Key: "s", Value: "ü\x00\U0001F600"}}
+	list := primitive.List{true, int64(1 << 40), "x", []byte{1, 2}}
+	for i, m := range []*Message{
+		NewText("grüße \U0001F600"), NewBytes([]byte{0, 1, 255}), must[*Message](t)(NewMap(body)),
+		must[*Message](t)(NewStream(list)), NewEmpty(), {},
+	} {
+		m.CorrelationID, m.Type, m.GroupID, m.GroupSequence = "c", "t", "g", int32(i+1)
+		m.ReplyTo = Topic("answers")
+		ok(t, m.SetProperty("i", i))
+		want := must[any](t)(m.Body())
+		ok(t, p.Send(bound(t), m))
+		got := must[*Message](t)(k.Receive(bound(t)))
+		if have := must[any](t)(got.Body()); !reflect.DeepEqual(have, want) {
+			t.Errorf("body %v, want %v", have, want)
+		}
+		if n, _ := got.Property("i"); n != int32(i) {
+			t.Errorf("property i = %v, want %d", n, i)
+		}
+		if got.ID != m.ID || got.CorrelationID != "c" || got.Type != "t" || got.GroupID != "g" ||
+			got.GroupSequence != m.GroupSequence || !got.Persistent || got.Priority != 7 ||
+			!got.Timestamp.Equal(m.Timestamp) || got.DeliveryCount != 1 ||
+			FormatDestination(got.ReplyTo) != "topic://answers" {
+			t.Errorf("received %+v\nsent %+v", got, m)
+		}
+	}
+}
+
+func autoAckConsumes(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), AutoAck)
+	send(t, producer(t, s, Queue(name)), "a", "b", "c")
+	k := consumer(t, s, Queue(name))
+	if got := texts(t, k, 2); !slices.Equal(got, []string{"a", "b"}) {
+		t.Fatal(got)
+	}
+	ok(t, k.Close())
+	if got := texts(t, consumer(t, s, Queue(name)), 1); got[0] != "c" {
+		t.Fatal(got)
+	}
+}
+
+func clientAckExtends(t *testing.T, uri, name string) {
+	var asked atomic.Value
+	c := open(t, uri, WithErrorHandler(func(err error) { asked.Store(err) }))
+	s := session(t, c, ClientAck)
+	p := producer(t, s, Queue(name))
+	for i := range 50 {
+		send(t, p, fmt.Sprint(i))
+	}
+	k := consumer(t, s, Queue(name), WithPrefetchSize(4))
+	texts(t, k, 20)
+	ok(t, s.Recover())
+	first := must[*Message](t)(k.Receive(bound(t)))
+	if text, _ := first.Text(); text != "0" || first.DeliveryCount != 2 {
+		t.Fatalf("after Recover came %s, delivery %d", text, first.DeliveryCount)
+	}
+	texts(t, k, 48)
+	last := must[*Message](t)(k.Receive(bound(t)))
+	ok(t, last.Ack())
+	ok(t, k.Close())
+	none(t, consumer(t, s, Queue(name)), 300*time.Millisecond)
+	if err := asked.Load(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func individualAck(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), IndividualAck)
+	send(t, producer(t, s, Queue(name)), "a", "b", "c")
+	k := consumer(t, s, Queue(name))
+	for range 3 {
+		m := must[*Message](t)(k.Receive(bound(t)))
+		if text, _ := m.Text(); text == "b" {
+			ok(t, m.Ack())
+		}
+	}
+	ok(t, k.Close())
+	if got := texts(t, consumer(t, s, Queue(name)), 2); !slices.Equal(got, []string{"a", "c"}) {
+		t.Fatal(got)
+	}
+}
+
+func dupsOK(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), DupsOKAck)
+	p := producer(t, s, Queue(name))
+	for i := range 25 {
+		send(t, p, fmt.Sprint(i))
+	}
+	k := consumer(t, s, Queue(name), WithPrefetchSize(10))
+	texts(t, k, 23)
+	ok(t, k.Close())
+	if got := texts(t, consumer(t, s, Queue(name)), 2); !slices.Equal(got, []string{"23", "24"}) {
+		t.Fatal(got)
+	}
+}
+
+func commitRollback(t *testing.T, uri, name string) {
+	c := open(t, uri, WithRedelivery(Redelivery{Maximum: 6}))
+	s := session(t, c, Transacted)
+	p := producer(t, s, Queue(name))
+	k := consumer(t, s, Queue(name), WithPrefetchSize(2))
+	send(t, p, "lost")
+	ok(t, s.Rollback(bound(t)))
+	send(t, p, "a", "b", "c", "d")
+	ok(t, s.Commit(bound(t)))
+	if got := texts(t, k, 3); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Fatal(got)
+	}
+	ok(t, s.Rollback(bound(t)))
+	m := must[*Message](t)(k.Receive(bound(t)))
+	if text, _ := m.Text(); text != "a" || m.DeliveryCount != 2 {
+		t.Fatalf("after the rollback came %s, delivery %d", text, m.DeliveryCount)
+	}
+	texts(t, k, 1)
+	ok(t, s.Commit(bound(t)))
+	texts(t, k, 1)
+	ok(t, k.Close()) // stays until the commit
+	ok(t, s.Commit(bound(t)))
+	other := session(t, c, AutoAck)
+	if got := texts(t, consumer(t, other, Queue(name)), 1); got[0] != "d" {
+		t.Fatal(got)
+	}
+	none(t, consumer(t, other, Queue(name)), 200*time.Millisecond)
+}
+
+func poison(t *testing.T, uri, name string) {
+	c := open(t, uri, WithRedelivery(Redelivery{Maximum: 2, Initial: time.Millisecond}))
+	s := session(t, c, Transacted)
+	send(t, producer(t, s, Queue(name)), "bad", "good")
+	ok(t, s.Commit(bound(t)))
+	k := consumer(t, s, Queue(name))
+	for i := 1; i <= 3; i++ {
+		m := must[*Message](t)(k.Receive(bound(t)))
+		if text, _ := m.Text(); text != "bad" || m.DeliveryCount != i {
+			t.Fatalf("delivery %d: %s, count %d", i, text, m.DeliveryCount)
+		}
+		ok(t, s.Rollback(bound(t)))
+	}
+	if got := texts(t, k, 1); got[0] != "good" {
+		t.Fatal(got)
+	}
+	ok(t, s.Commit(bound(t)))
+	dead := consumer(t, session(t, c, AutoAck), Queue("ActiveMQ.DLQ"))
+	m := must[*Message](t)(dead.Receive(bound(t)))
+	cause, _ := m.Property("dlqDeliveryFailureCause")
+	if text, _ := m.Text(); text != "bad" || cause == nil {
+		t.Fatalf("in the dead letter queue is %s, cause %v", text, cause)
+	}
+}
+
+func handlerRedelivers(t *testing.T, uri, name string) {
+	c := open(t, uri, WithRedelivery(Redelivery{Maximum: 6, Initial: time.Millisecond}))
+	for _, mode := range []AckMode{AutoAck, ClientAck, DupsOKAck, IndividualAck, Transacted} {
+		s := session(t, c, mode)
+		d := Queue(name + "." + mode.String())
+		send(t, producer(t, session(t, c, AutoAck), d), "a", "b")
+		seen := make(chan string, 100)
+		k, err := s.Consume(bound(t), d, func(ctx context.Context, m *Message) error {
+			text, _ := m.Text()
+			seen <- fmt.Sprint(text, m.DeliveryCount)
+			if text == "a" && m.DeliveryCount < 3 {
+				return errors.New("not now")
+			}
+			if mode == Transacted {
+				return s.Commit(ctx)
+			}
+			return m.Ack()
+		})
+		ok(t, err)
+		last := map[string]bool{}
+		for !last["a3"] || !last["b1"] && !last["b2"] && !last["b3"] {
+			select {
+			case text := <-seen:
+				last[text] = true
+			case <-bound(t).Done():
+				t.Fatalf("%v: saw %v", mode, last)
+			}
+		}
+		if !last["a1"] || !last["a2"] {
+			t.Errorf("%v: saw %v", mode, last)
+		}
+		ok(t, k.Close())
+		ok(t, s.Close(bound(t)))
+		none(t, consumer(t, session(t, c, AutoAck), d), 100*time.Millisecond)
+	}
+}
+
+func pulling(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), AutoAck)
+	p := producer(t, s, Queue(name))
+	k := consumer(t, s, &Destination{
+		Type: openwire.TypeQueue, PhysicalName: name + "?consumer.prefetchSize=0",
+	})
+	if m, err := k.ReceiveNoWait(bound(t)); m != nil || err != nil {
+		t.Fatal(m, err)
+	}
+	none(t, k, 100*time.Millisecond)
+	send(t, p, "a", "b", "c")
+	if m := must[*Message](t)(k.ReceiveNoWait(bound(t))); m == nil {
+		t.Fatal("nothing pulled")
+	}
+	if got := texts(t, k, 1); got[0] != "b" {
+		t.Fatal(got)
+	}
+	if got := texts(t, consumer(t, s, Queue(name)), 1); got[0] != "c" {
+		t.Fatal(got)
+	}
+}
+
+func selectors(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), AutoAck)
+	p := producer(t, s, Queue(name))
+	red := consumer(t, s, Queue(name), WithSelector("color = 'red'"), WithPriority(3))
+	m := NewText("r")
+	ok(t, m.SetProperty("color", "red"))
+	ok(t, p.Send(bound(t), m))
+	send(t, p, "other")
+	if got := texts(t, red, 1); got[0] != "r" {
+		t.Fatal(got)
+	}
+	none(t, red, 100*time.Millisecond)
+	ok(t, red.Close())
+	first := consumer(t, s, Queue(name), WithExclusive())
+	second := consumer(t, s, Queue(name))
+	send(t, p, "x")
+	texts(t, first, 2)
+	none(t, second, 100*time.Millisecond)
+	_, err := s.Consumer(bound(t), Queue(name), WithSelector("a = "))
+	var refused *BrokerError
+	if !errors.As(err, &refused) || refused.Class != "javax.jms.InvalidSelectorException" {
+		t.Fatalf("a bad selector gives %v", err)
+	}
+}
+
+func durable(t *testing.T, uri, name string) {
+	c := open(t, uri, WithClientID(name))
+	s := session(t, c, AutoAck)
+	k := consumer(t, s, Topic(name), WithDurable("sub"))
+	ok(t, k.Close())
+	send(t, producer(t, s, Topic(name)), "while away")
+	k = consumer(t, s, Topic(name), WithDurable("sub"))
+	texts(t, k, 1)
+	if err := c.Unsubscribe(bound(t), "sub"); err == nil {
+		t.Fatal("a subscription in use was deleted")
+	}
+	ok(t, k.Close())
+	ok(t, c.Unsubscribe(bound(t), "sub"))
+	if err := c.Unsubscribe(bound(t), "sub"); err == nil {
+		t.Fatal("a deleted subscription was deleted again")
+	}
+}
+
+func noLocal(t *testing.T, uri, name string) {
+	c := open(t, uri)
+	s := session(t, c, AutoAck)
+	mine := consumer(t, s, Topic(name), WithNoLocal())
+	all := consumer(t, s, Topic(name))
+	send(t, producer(t, s, Topic(name)), "mine")
+	texts(t, all, 1)
+	none(t, mine, 100*time.Millisecond)
+}
+
+func browse(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), AutoAck)
+	p := producer(t, s, Queue(name))
+	for i := range 30 {
+		send(t, p, fmt.Sprint(i))
+	}
+	b, err := s.Browser(bound(t), Queue(name), WithPrefetchSize(4))
+	ok(t, err)
+	n := 0
+	for {
+		m, err := b.Next(bound(t))
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		ok(t, err)
+		if text, _ := m.Text(); text != fmt.Sprint(n) {
+			t.Fatalf("message %d is %s", n, text)
+		}
+		n++
+	}
+	if n != 30 {
+		t.Fatalf("saw %d of 30", n)
+	}
+	ok(t, b.Close())
+	if got := texts(t, consumer(t, s, Queue(name)), 30); got[29] != "29" {
+		t.Fatal(got)
+	}
+}
+
+func requestReply(t *testing.T, uri, name string) {
+	server := session(t, open(t, uri), AutoAck)
+	answers := producer(t, server, nil)
+	_, err := server.Consume(bound(t), Queue(name), func(ctx context.Context, m *Message) error {
+		text, err := m.Text()
+		if err != nil {
+			return err
+		}
+		return answers.Reply(ctx, m, NewText(text+"!"), NonPersistent())
+	})
+	ok(t, err)
+	r := must[*Requester](t)(open(t, uri).Requester(bound(t)))
+	for _, text := range []string{"a", "b"} {
+		m := must[*Message](t)(r.Do(bound(t), Queue(name), NewText(text)))
+		if got, _ := m.Text(); got != text+"!" {
+			t.Fatalf("the reply to %s is %s", text, got)
+		}
+	}
+	ok(t, r.Close(bound(t)))
+}
+
+func advisories(t *testing.T, uri, name string) {
+	c := open(t, uri)
+	s := session(t, c, AutoAck)
+	watch := consumer(t, s, AdvisoryConsumer.For(Queue(name)))
+	k := consumer(t, s, Queue(name))
+	m := must[*Message](t)(watch.Receive(bound(t)))
+	info, _ := m.Structure().(*openwire.ConsumerInfo)
+	if info == nil || info.Destination.PhysicalName != name || !IsAdvisory(m.Destination) {
+		t.Fatalf("the advisory is about %v", m.Structure())
+	}
+	if n, _ := m.Property("consumerCount"); n != int32(1) {
+		t.Fatalf("consumerCount = %v", n)
+	}
+	ok(t, k.Close())
+	m = must[*Message](t)(watch.Receive(bound(t)))
+	if _, is := m.Structure().(*openwire.RemoveInfo); !is {
+		t.Fatalf("the advisory is about %v", m.Structure())
+	}
+}
+
+func asyncWindow(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), AutoAck)
+	p := producer(t, s, Queue(name), Window(8))
+	var confirmed atomic.Int64
+	for i := range 200 {
+		ok(t, p.SendAsync(bound(t), NewText(fmt.Sprint(i)), func(err error) {
+			if err == nil {
+				confirmed.Add(1)
+			}
+		}))
+	}
+	ok(t, p.Flush(bound(t)))
+	ok(t, p.Close(bound(t)))
+	if got := texts(t, consumer(t, s, Queue(name)), 200); got[199] != "199" {
+		t.Fatal(got)
+	}
+	if n := confirmed.Load(); n != 200 {
+		t.Fatalf("%d of 200 confirmed", n)
+	}
+}
+
+func byteWindow(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), AutoAck)
+	p := producer(t, s, Queue(name), NonPersistent(), WindowBytes(3000))
+	for i := range 50 {
+		send(t, p, fmt.Sprint(i))
+	}
+	texts(t, consumer(t, s, Queue(name)), 50)
+}
+
+func timeToLive(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), AutoAck)
+	k := consumer(t, s, Queue(name)) // prefetches the message, so that it expires in the client
+	p := producer(t, s, Queue(name))
+	ok(t, p.Send(bound(t), NewText("short"), TTL(50*time.Millisecond)))
+	timer := time.NewTimer(150 * time.Millisecond)
+	<-timer.C
+	send(t, p, "long")
+	if got := texts(t, k, 1); got[0] != "long" {
+		t.Fatal(got)
+	}
+	if got := texts(t, consumer(t, s, Queue("ActiveMQ.DLQ")), 1); got[0] != "short" {
+		t.Fatalf("the dead letter queue has %q", got)
+	}
+}
+
+func refusals(t *testing.T, uri, name string) {
+	c := open(t, uri, WithClientID(name))
+	_, err := Dial(bound(t), uri, WithClientID(name))
+	var refused *BrokerError
+	if !errors.As(err, &refused) || refused.Class != "javax.jms.InvalidClientIDException" {
+		t.Fatalf("a client id in use gives %v", err)
+	}
+	temp := must[*Destination](t)(c.TempQueue(bound(t)))
+	ok(t, c.DeleteTemp(bound(t), temp))
+	p := producer(t, session(t, c, AutoAck), nil)
+	if err := p.Send(bound(t), NewText("x"), To(temp)); !errors.As(err, &refused) {
+		t.Fatalf("sending to a deleted temporary queue gives %v", err)
+	}
+	ok(t, c.AddDestination(bound(t), Queue(name)))
+	ok(t, c.RemoveDestination(bound(t), Queue(name)))
+}
+
+func countersAfterClose(t *testing.T, uri, name string) {
+	s := session(t, open(t, uri), ClientAck)
+	send(t, producer(t, s, Queue(name)), "m0", "m1", "m2", "m3")
+	k := consumer(t, s, Queue(name))
+	texts(t, k, 2)
+	ok(t, k.Close())
+	k = consumer(t, s, Queue(name))
+	for i, want := range []int{2, 2, 1, 1} {
+		if m := must[*Message](t)(k.Receive(bound(t))); m.DeliveryCount != want {
+			t.Errorf("m%d comes with delivery count %d, want %d", i, m.DeliveryCount, want)
+		}
+	}
+}
