@@ -3,6 +3,7 @@ module hopwire
 go 1.26.0
 
 require (
+	github.com/alecthomas/kong v1.17.0
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	go.uber.org/goleak v1.3.0

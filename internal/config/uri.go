@@ -29,6 +29,22 @@ type Option struct{ Name, Value string }
 var composites = map[string]bool{"static": true, "simple": true, "masterslave": true,
 	"failover": true, "fanout": true, "discovery": true}
 
+// Text returns the URI with its options, as it can be read again.
+func (u *URI) Text() string {
+	text := u.String()
+	if u.Members != nil {
+		parts := make([]string, len(u.Members))
+		for i, m := range u.Members {
+			parts[i] = m.Text()
+		}
+		text = u.Scheme + ":(" + strings.Join(parts, ",") + ")"
+	}
+	for i, o := range u.Options {
+		text += string("?&"[min(i, 1)]) + o.Name + "=" + url.QueryEscape(o.Value)
+	}
+	return text
+}
+
 // String returns the address without options, as messages show it.
 func (u *URI) String() string {
 	if u.Members != nil {

@@ -39,6 +39,7 @@ func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
 		c := s.claims[0]
 		if c.Owner != any(s) {
 			q.unclaim(s)
+			s.Ready()
 			continue
 		}
 		if s.held(c) {
@@ -52,6 +53,7 @@ func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
 		}
 		q.unclaim(s)
 		if q.expired(c) {
+			s.Ready()
 			continue
 		}
 		if !gate {
@@ -66,6 +68,7 @@ func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
 		if v := s.Sub.Verdict(c, now); v.Outcome != message.Deliver {
 			q.placeBut(c, s)
 			q.refused(s, c, v)
+			s.Ready()
 			continue
 		}
 		if gate = s.Sub.Take(c); !gate {
