@@ -177,6 +177,9 @@ func (b *Broker) clearMarks() {
 			for _, p := range c.Doubts {
 				doubted[p] = true
 			}
+			if n, ok := c.Owner.(*netSub); ok {
+				doubted[n.sub.Peer] = true // its bridge has not told yet how it ended
+			}
 		})
 		for peer := range d.marks {
 			if !doubted[peer] && d.bootMarks[peer] == 0 {

@@ -64,7 +64,8 @@ func (c *checker) once(f *Fate) bool {
 	if !c.r.p.strict() || f.Released {
 		return false
 	}
-	return f.Persistent || !c.r.p.Crashes && !c.r.p.Stops
+	ends := c.r.p.Crashes || c.r.p.Stops
+	return !ends || f.Persistent && !c.r.p.Ahead
 }
 
 func (c *checker) delivered(d *Delivery) {
@@ -100,7 +101,7 @@ func (c *checker) circles(d *Delivery) {
 // nothing given back by consumers.
 func (c *checker) order(d *Delivery) {
 	p := &c.r.p
-	if !p.tree() || p.Replay || p.Hop || p.ClientCrash || p.Crashes || p.Stops || p.Volatile ||
+	if !p.tree() || p.Consumers > 1 || p.Replay || p.Hop || p.ClientCrash || p.Crashes || p.Stops || p.Volatile ||
 		c.settled || d.Redelivery > 0 || p.ActiveMQ >= 0 || p.Sessions || p.InDoubt > 0 {
 		return
 	}

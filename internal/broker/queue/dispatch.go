@@ -147,7 +147,10 @@ func (q *Queue) offerRing(c *Copy, l int8, now time.Duration) {
 			i++
 			continue
 		}
+		key := c.key
 		if q.offer(s, c, now) {
+			// The slot has looked at everything below and at this copy.
+			s.pos[l] = max(s.pos[l], key+1)
 			return
 		}
 		i++
@@ -161,13 +164,10 @@ func (q *Queue) offer(s *Slot, c *Copy, now time.Duration) bool {
 		q.refused(s, c, v)
 		return false
 	}
-	lane, key := c.lane, c.key
 	q.Hold(c, s)
 	q.turns++
 	q.removeReady(s)
 	s.turn = q.turns
-	// The slot has looked at everything below and at this copy.
-	s.pos[lane] = max(s.pos[lane], key+1)
 	if s.held(c) && q.claim(s, c) || !s.held(c) && s.Sub.Take(c) {
 		q.insertReady(s)
 		return true
