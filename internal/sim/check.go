@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"hopwire/internal/broker"
 	"hopwire/internal/message"
 )
 
@@ -135,10 +136,32 @@ func (c *checker) left() string {
 	return ""
 }
 
+// why explains every queue that is not empty.
+func (c *checker) why() string {
+	text := ""
+	for _, n := range c.r.w.nodes {
+		if n.life == nil {
+			continue
+		}
+		for _, d := range n.life.core.Status().Destinations {
+			if d.Name.Kind != message.Queue || d.Size == 0 {
+				continue
+			}
+			n.life.core.Explain(d.Name, nil, func(e *broker.Explanation) {
+				for _, row := range e.Rows {
+					text += fmt.Sprintf("\n    %s %s: %d %s %s, %s", n.cfg.Name, d.Name, row.Count,
+						row.Reason, row.Who, row.Example)
+				}
+			})
+		}
+	}
+	return text
+}
+
 // end looks at what is there when everything had its time.
 func (c *checker) end() {
 	if left := c.left(); left != "" {
-		c.violate("P1", "not drained: %s", left)
+		c.violate("P1", "not drained: %s%s", left, c.why())
 		return
 	}
 	for _, f := range c.r.w.ledger.Order {
