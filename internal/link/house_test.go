@@ -161,10 +161,11 @@ func (h *house) user(id string) *user {
 	}
 	up := make(chan struct{})
 	l.Call(ctx, func() {
-		u.s = wire.Start(wire.Config{Hub: u.hub, Group: group, Conn: conn,
+		u.s = wire.New(wire.Config{Hub: u.hub, Group: group, Conn: conn,
 			Offer: wire.DefaultOffer(), Name: "user", Up: func(wire.Peer) { close(up) },
 			Receive: func(c message.Command) { u.got <- c },
 			Down:    func(error) { close(u.got) }})
+		u.s.Start()
 	})
 	<-up
 	h.t.Cleanup(func() {
