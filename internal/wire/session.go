@@ -77,7 +77,7 @@ type Session struct {
 	// Of the writer:
 	current []item
 	next    int
-	enc     *Encoder
+	enc     *Encoder // nil before the hellos agreed: nothing is sent until then
 	wallMS  int64
 
 	writer  *transport.Writer
@@ -201,7 +201,10 @@ func (s *Session) greet(hello *openwire.WireFormatInfo) error {
 		return err
 	}
 	s.peer = *peer
+	s.mu.Lock()
 	s.enc = NewEncoder(peer.Format)
+	s.mu.Unlock()
+	s.writer.Wake()
 	if !s.cfg.Hub.loop.Post(func() {
 		if !s.closed {
 			s.cfg.Up(*peer)
