@@ -146,10 +146,7 @@ func (s *Session) commitLocked(ds []*delivery, results chan<- error) error {
 // finishLocked removes the consumers that were closed during the transaction.
 func (s *Session) finishLocked() {
 	for _, k := range append([]*Consumer(nil), s.consumers...) {
-		if !k.closing {
-			continue
-		}
-		if err := k.finishLocked(); err != nil {
+		if err := k.settleLocked(); err != nil {
 			s.conn.reportLocked(err)
 		}
 	}
