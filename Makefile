@@ -1,6 +1,7 @@
 # CONTRIBUTING.md says what each rung of the test ladder is for.
 cache := $(or $(HOPWIRE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hopwire)
 core   = $(shell go list ./... | grep -v /test/)
+bench  = -benchtime 1x -count $(or $(ROUNDS),1) -timeout 60m
 
 .PHONY: build test race lint fmt vuln sim interop bench bench-backlog soak deps
 
@@ -22,7 +23,7 @@ fmt:
 	$(cache)/bin/golangci-lint fmt ./...
 
 vuln:
-	$(cache)/bin/govulncheck -db file://$(cache)/vulndb ./...
+	scripts/vuln.sh
 
 sim:
 	go test -count 1 -timeout 15m ./internal/sim/... ./test/network/...
@@ -31,10 +32,14 @@ interop:
 	go test -count 1 -timeout 15m ./test/interop/...
 
 bench:
-	test/bench/run.sh core hop
+	mkdir -p out
+	go test -run '^$$' -bench 'Core|Hop' $(bench) ./test/bench | tee out/bench.txt
+	$(cache)/bin/benchstat -col /broker -filter '.unit:(brokerµs/msg OR msg/s OR p50-µs)' out/bench.txt
 
 bench-backlog:
-	test/bench/run.sh backlog
+	mkdir -p out
+	go test -run '^$$' -bench Backlog $(bench) ./test/bench | tee out/backlog.txt
+	$(cache)/bin/benchstat -col /broker out/backlog.txt
 
 soak:
 	HOPWIRE_SOAK=1 go test -count 1 -timeout 3h ./...

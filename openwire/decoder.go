@@ -76,6 +76,21 @@ func (d *Decoder) DecodeMessage(frame []byte, into *Message) error {
 	return d.end()
 }
 
+// DecodeHead decodes what comes before the body of a message frame of which only the beginning is
+// there: command id, ids, destinations, transaction. It reports false when the frame is no message.
+// After it, an object cache may be out of step: only a decoder without one can go on.
+func (d *Decoder) DecodeHead(begin []byte, into *Message) bool {
+	if len(begin) == 0 || !isMessage(begin[0]) {
+		return false
+	}
+	*into = Message{}
+	d.begin(begin)
+	into.Type = begin[0]
+	into.decode(d)
+	_ = d.end() // it ends too early, of course
+	return true
+}
+
 // DecodeAck decodes a MessageAck frame into a structure that its caller owns and uses again, as
 // DecodeMessage does: FirstMessageID and LastMessageID are filled again.
 func (d *Decoder) DecodeAck(frame []byte, into *MessageAck) error {

@@ -210,3 +210,29 @@ var strangers = []struct{ start, protocol string }{
 	{"GET ", "HTTP"}, {"POST", "HTTP"}, {"PUT ", "HTTP"}, {"HEAD", "HTTP"}, {"OPTI", "HTTP"},
 	{"DELE", "HTTP"}, {"CONN", "HTTP"}, {"TRAC", "HTTP"}, {"PATC", "HTTP"}, {"PRI ", "HTTP"},
 }
+
+// skipHead is how many bytes of a frame Skip gives.
+const skipHead = 8 << 10
+
+// Skip reads over the frame that ReadBatch refused with a *FrameTooBigError, without keeping it,
+// and returns its first bytes, at most 8 KiB, size prefix not counted. ReadBatch goes on behind it.
+func (f *FrameReader) Skip() (head []byte, err error) {
+	left := int64(int32(binary.BigEndian.Uint32(f.buf[f.start:])))
+	f.start += 4
+	head = make([]byte, 0, min(left, skipHead))
+	for left > 0 {
+		if f.start == f.end {
+			if f.err != nil {
+				return nil, io.ErrUnexpectedEOF
+			}
+			f.start = 0
+			f.end, f.err = f.r.Read(f.buf)
+			continue
+		}
+		piece := f.buf[f.start:min(int64(f.end), int64(f.start)+left)]
+		head = append(head, piece[:min(len(piece), cap(head)-len(head))]...)
+		f.start += len(piece)
+		left -= int64(len(piece))
+	}
+	return head, nil
+}

@@ -41,7 +41,7 @@ jms6() {
   current "$to" "$want" && return
   say "the Jakarta JMS client to $to"
   rm -rf "$to"
-  mvn -q -B -f tools/jms6/pom.xml dependency:copy-dependencies -DoutputDirectory="$to" </dev/null
+  mvn -q -B -Dstyle.color=never -f tools/jms6/pom.xml dependency:copy-dependencies -DoutputDirectory="$to" </dev/null
   echo "$want" >"$to/.stamp"
 }
 

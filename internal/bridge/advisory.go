@@ -80,6 +80,17 @@ func (b *Bridge) advised(m *message.Message) {
 	}
 }
 
+// blindSpots names what a bridge that asks for the advisories of named destinations cannot see
+// at a peer that matches them by name; "" for none.
+func (b *Bridge) blindSpots() string {
+	if b.hello.HopwireLevel > 0 || b.opts.StaticBridge || len(b.opts.DynamicallyIncluded) == 0 ||
+		b.opts.DestinationFilter == ">" {
+		return ""
+	}
+	return "consumers whose wildcard is wider than dynamicallyIncludedDestinations are not " +
+		"seen at this peer; set destinationFilter=\">\" to see them"
+}
+
 // temp takes the peer's temporary destinations along, under the tests that consumers pass.
 func (b *Bridge) temp(c *message.DestinationInfo) {
 	ttl := b.opts.ConsumerTTL

@@ -15,8 +15,8 @@ const (
 	doubtTimeout = 30 * time.Second // for one answer about copies in doubt
 	drainTimeout = 30 * time.Second // for answers after the last remote consumer left
 	stopTimeout  = 5 * time.Second  // for answers at a clean stop
+	silentAfter  = 30 * time.Second // without an answer a peer is called silent
 	tick         = time.Second      // idle advisory acks, retries
-	pingEvery    = time.Second
 )
 
 // phase is where a link stands.
@@ -60,6 +60,7 @@ type Bridge struct {
 	parked   parking
 	dirty    []*demand // with settlements that wait for a flush
 	flushing bool
+	heard    time.Duration // the last answer, or the first copy after a time without any
 	lastID   int32
 
 	local, inbound, remote message.ConnectionID
@@ -130,7 +131,11 @@ func (b *Bridge) Receive(c message.Command) {
 	}
 	switch c := c.(type) {
 	case *message.KeepAliveInfo:
-		b.ping.back()
+		if c.ResponseRequired {
+			b.link.Send(&message.KeepAliveInfo{}) // the link did not answer it itself
+		} else {
+			b.ping.back()
+		}
 	case *message.ShutdownInfo:
 		b.fail(message.Unavailable, "the peer shut down")
 	case *message.ConnectionError:
@@ -234,6 +239,7 @@ func (b *Bridge) setUp() {
 		b.send(&message.ConsumerInfo{ID: b.advisories.id, Destination: b.opts.advisoryTopic(),
 			PrefetchSize: b.opts.advisoryPrefetch(), DispatchAsync: true})
 	}
+	b.table.addStatic()
 	b.home.bridges = append(b.home.bridges, b)
 	b.home.local.Advise(network.Event{Peer: b.peer, Started: true, CreatedByDuplex: b.accepted,
 		RemoteIP: b.hello.Remote})
@@ -251,9 +257,10 @@ func (b *Bridge) enter(p phase) {
 func (b *Bridge) run() {
 	b.unbound()
 	b.enter(running)
-	b.table.addStatic()
 	b.openWaiting()
-	b.startProbe()
+	if b.unseen == "" {
+		b.startProbe()
+	}
 }
 
 func (b *Bridge) producer() message.ProducerID {
@@ -289,6 +296,9 @@ func (b *Bridge) onTick() {
 	b.advisories.idle(b)
 	b.ping.send(b)
 	now := b.home.env.Mono()
+	if b.unseen != "" && b.phase == running && b.probe.timer == nil && now >= b.probe.again {
+		b.startProbe()
+	}
 	for _, d := range b.table.demands {
 		if d.state == waiting && d.failed != "" && now >= d.retry {
 			b.openWaiting()

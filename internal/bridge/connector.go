@@ -101,8 +101,11 @@ func (c *Connector) enter(s State) {
 	}
 	if c.bridge != nil {
 		e.Peer, e.PeerName = c.bridge.peer.ID, c.bridge.peer.Name
-		if s == Degraded {
+		switch s {
+		case Degraded:
 			e.Text, e.Reason = c.bridge.unseen, message.DemandUnseen
+		case Running:
+			e.Text = c.bridge.blindSpots()
 		}
 	}
 	c.home.observe(e)

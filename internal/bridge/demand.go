@@ -25,6 +25,8 @@ type member struct {
 	text     string
 	clientID string // of a durable
 	durable  string // subscription name
+	path     []message.BrokerID
+	origins  []message.ConsumerID // it and the consumers behind it, for duplicate suppression
 }
 
 // demandState is where a demand stands in its life.
@@ -42,14 +44,13 @@ type demand struct {
 	bridge   *Bridge
 	id       message.ConsumerID
 	dest     message.Destination
-	info     *message.ConsumerInfo
 	alone    bool // never folded
 	durable  bool
 	state    demandState
 	since    time.Duration // when it was subscribed
 	members  []member
-	origins  []message.ConsumerID // remote consumers behind it, for duplicate suppression
 	priority int8
+	path     []message.BrokerID // that the subscription has, without the peer
 	inFlight int
 	window   int // copies it may have in flight now; grows to the prefetch
 	ramping  bool
@@ -159,8 +160,7 @@ func (t *table) addStatic() (fresh []*demand) {
 		}
 		m := member{id: message.ConsumerID{Session: -1, Value: int64(i)}, static: true,
 			anything: true}
-		n := &demand{dest: d, members: []member{m},
-			info: &message.ConsumerInfo{Destination: d}}
+		n := &demand{dest: d, members: []member{m}}
 		t.demands = append(t.demands, n)
 		t.where[m.id] = append(t.where[m.id], n)
 		t.markOverlaps(n)
@@ -173,22 +173,32 @@ func (t *table) addStatic() (fresh []*demand) {
 func (t *table) enter(c *message.ConsumerInfo, d message.Destination) *demand {
 	m := t.member(c, d)
 	alone := !t.folds(c, d)
-	if !alone {
-		for _, old := range t.demands {
-			if old.dest == d && !old.alone && old.durable == (m.durable != "") {
-				old.members = append(old.members, m)
-				old.origins = append(old.origins, c.ID)
-				t.where[c.ID] = append(t.where[c.ID], old)
-				return nil
-			}
-		}
+	if old := t.joinable(d, alone, m.durable != ""); old != nil {
+		old.members = append(old.members, m)
+		t.where[c.ID] = append(t.where[c.ID], old)
+		return nil
 	}
-	n := &demand{dest: d, alone: alone, durable: m.durable != "", members: []member{m},
-		info: c, origins: append(slices.Clone(c.NetworkConsumerPath), c.ID)}
+	n := &demand{dest: d, alone: alone, durable: m.durable != "", members: []member{m}}
 	t.demands = append(t.demands, n)
 	t.where[c.ID] = append(t.where[c.ID], n)
 	t.markOverlaps(n)
 	return n
+}
+
+// joinable finds the demand that a consumer of d joins: one that is about to end only if there is
+// no other.
+func (t *table) joinable(d message.Destination, alone, durable bool) (found *demand) {
+	for _, old := range t.demands {
+		fits := !alone || old.isStatic() && t.opts.ConduitSubscriptions
+		if !fits || old.dest != d || old.alone || old.durable != durable {
+			continue
+		}
+		if old.state != draining {
+			return old
+		}
+		found = old
+	}
+	return found
 }
 
 // folds reports whether a consumer shares one subscription with others of its destination.
@@ -207,7 +217,8 @@ func (t *table) folds(c *message.ConsumerInfo, d message.Destination) bool {
 var peerChanges = []string{"JMSRedelivered", "JMSXDeliveryCount", "JMSXUserID"}
 
 func (t *table) member(c *message.ConsumerInfo, d message.Destination) member {
-	m := member{id: c.ID, network: c.NetworkSubscription, text: c.Selector, anything: true}
+	m := member{id: c.ID, network: c.NetworkSubscription, text: c.Selector, anything: true,
+		path: c.BrokerPath, origins: append(slices.Clone(c.NetworkConsumerPath), c.ID)}
 	if d.Kind == message.Topic && c.SubscriptionName != "" {
 		m.clientID, m.durable = c.ClientID, c.SubscriptionName
 	}
@@ -318,6 +329,8 @@ func (d *demand) wanted(m *message.Message) bool {
 	return false
 }
 
+func (d *demand) isStatic() bool { return len(d.members) > 0 && d.members[0].static }
+
 // narrow reports whether all members but one judge messages.
 func (d *demand) narrow(but message.ConsumerID) bool {
 	for i := range d.members {
@@ -338,11 +351,57 @@ func (d *demand) onlyNetworks() bool {
 	return true
 }
 
-// subscription is the consumer that stands for the demand at the home broker.
+// nearest is the member with the shortest path, the first of equals.
+func (d *demand) nearest() *member {
+	best := &d.members[0]
+	for i := range d.members {
+		if len(d.members[i].path) < len(best.path) {
+			best = &d.members[i]
+		}
+	}
+	return best
+}
+
+// strayed reports whether the path of an open subscription is no longer that of a nearest member.
+// A path nobody has is how demand outlives its consumers: in a ring, brokers that fold would hold
+// each other's subscriptions for ever.
+func (d *demand) strayed() bool {
+	if d.state != active || len(d.members) == 0 {
+		return false
+	}
+	if len(d.nearest().path) < len(d.path) {
+		return true
+	}
+	for i := range d.members {
+		if slices.Equal(d.members[i].path, d.path) {
+			return false
+		}
+	}
+	return true
+}
+
+// renew moves the members of a demand to a new one that takes its place.
+func (t *table) renew(d *demand) *demand {
+	n := &demand{dest: d.dest, alone: d.alone, durable: d.durable, members: d.members}
+	d.members = nil
+	for _, m := range n.members {
+		for i, x := range t.where[m.id] {
+			if x == d {
+				t.where[m.id][i] = n
+			}
+		}
+	}
+	t.demands = append(t.demands, n)
+	t.markOverlaps(n)
+	return n
+}
+
+// subscription is the consumer that stands for the demand at the home broker: it has the path of
+// the nearest of its members.
 func (t *table) subscription(d *demand, id message.ConsumerID,
 	clientID, home string) *message.ConsumerInfo {
-	c := d.info
-	path := message.AppendPath(c.BrokerPath, t.peer)
+	near := d.nearest()
+	path := message.AppendPath(near.path, t.peer)
 	info := &message.ConsumerInfo{
 		ID:                  id,
 		Destination:         d.dest,
@@ -352,7 +411,7 @@ func (t *table) subscription(d *demand, id message.ConsumerID,
 		DispatchAsync:       t.opts.DispatchAsync || d.dest.IsAdvisory(),
 		NetworkSubscription: true,
 		BrokerPath:          path,
-		NetworkConsumerPath: slices.Clone(d.origins),
+		NetworkConsumerPath: slices.Clone(near.origins),
 		Filter: &message.NetworkFilter{Broker: t.peer, MessageTTL: t.opts.MessageTTL,
 			ConsumerTTL: t.opts.ConsumerTTL},
 	}

@@ -17,6 +17,7 @@ type asking struct {
 	known int
 	total int
 	begun bool
+	mark  int // of the clock when the round began
 }
 
 func (a *asking) open() int { return len(a.page) }
@@ -28,7 +29,9 @@ func (a *asking) unfinished() bool { return a.begun }
 // cannot be asked: all of them go back.
 func (b *Bridge) resolve() {
 	a := &b.doubts
-	a.begun = true
+	if !a.begun {
+		a.begun, a.mark = true, b.home.doubts.marks
+	}
 	b.bound(doubtTimeout, "the home broker listed no copies in doubt")
 	b.home.local.InDoubt(b.peer.ID, a.after, network.MaxTalkKeys, func(page []network.Doubt) {
 		if b.phase != resolving {
@@ -54,6 +57,12 @@ func (b *Bridge) resolve() {
 func (b *Bridge) resolved() {
 	a := &b.doubts
 	a.begun = false
+	if a.mark != b.home.doubts.marks {
+		// Another link ended meanwhile; its copies may lie before the page that was read last.
+		a.after = message.CopyRef{}
+		b.resolve()
+		return
+	}
 	b.home.doubts.end(b.peer.ID)
 	if a.total > 0 {
 		kind, n := DoubtsResolved, a.known
@@ -102,7 +111,7 @@ func (b *Bridge) talk(text string) {
 		b.told(t)
 	case network.Settled:
 		if p, ok := b.home.local.(network.Pruner); ok {
-			p.Prune(b.peer.ID, t.Keys)
+			p.Settled(b.peer.ID, t.Keys)
 		}
 	}
 }
@@ -153,10 +162,12 @@ func refsOf(list []network.Doubt) []message.CopyRef {
 type doubtClock struct {
 	home  *Home
 	peers map[message.BrokerID]loop.Timer
+	marks int // how often copies came into doubt
 }
 
 // watch begins the time of a peer unless it runs.
 func (c *doubtClock) watch(peer message.BrokerID, o *Options) {
+	c.marks++
 	c.start(peer, o.Name, o.InDoubtTimeout)
 }
 

@@ -195,7 +195,7 @@ func (h *fakeHome) Advise(e network.Event) {
 	h.note("peer %s started=%v", e.Peer.Name, e.Started)
 }
 
-func (h *fakeHome) Prune(peer message.BrokerID, keys []network.DoubtKey) {
+func (h *fakeHome) Settled(peer message.BrokerID, keys []network.DoubtKey) {
 	h.pruned = append(h.pruned, keys...)
 }
 
@@ -370,9 +370,13 @@ func (w *world) deliver(dest string, seq uint64, m *message.Message) {
 	w.env.settle()
 }
 
-// answer plays the peer's answer to the nth command before the last sent, or to an id.
-func (w *world) answer(id int32, x *message.Throwable) {
-	w.dial.receive(&message.Response{Correlation: id, Exception: x})
+// answerAll plays the peer's answers to all forwards that ask for one, in order.
+func (w *world) answerAll(x *message.Throwable) {
+	for _, c := range w.link.take() {
+		if m, ok := c.(*message.Message); ok && m.ResponseRequired {
+			w.dial.receive(&message.Response{Correlation: m.CommandID, Exception: x})
+		}
+	}
 	w.env.settle()
 }
 

@@ -19,6 +19,7 @@ const (
 	// the peer does not answer a keep-alive meanwhile.
 	returnWait = time.Second
 	returnCap  = 5 * time.Second
+	returnStep = 250 * time.Millisecond
 )
 
 // frameMargin is what a message's ids, path and headers may add to its size on the wire, beyond
@@ -78,14 +79,17 @@ func (r *rateWindow) learn(p network.Replay) {
 // Verdict implements network.Filter: one copy.
 func (d *demand) Verdict(c network.Candidate) message.Verdict {
 	m := c.Message()
-	topic := m.Destination.IsTopic()
-	if m.Destination.IsAdvisory() {
+	dest, topic := d.concrete(m), d.dest.IsTopic()
+	if topic && d.state != active {
+		return never(message.NoDemand, true)
+	}
+	if dest.IsAdvisory() {
 		if r := d.refusesAdvisory(m); r != "" {
 			return never(r, true)
 		}
 	}
 	if d.dest.IsPattern() {
-		if r := d.bridge.table.rules.refuses(m.Destination); r != "" {
+		if r := d.bridge.table.rules.refuses(dest); r != "" {
 			return never(r, topic)
 		}
 	}
@@ -98,14 +102,29 @@ func (d *demand) Verdict(c network.Candidate) message.Verdict {
 	if limit := d.bridge.hello.MaxFrame; limit > 0 && m.Size()+frameMargin > limit {
 		return never(message.FrameTooBig, topic)
 	}
-	if v := d.bridge.parked.verdict(m.Destination, c.Now()); v.Outcome != message.Deliver {
+	if v := d.bridge.parked.verdict(dest, c.Now()); v.Outcome != message.Deliver {
+		if topic {
+			return never(v.Reason, true)
+		}
 		return v
+	}
+	if topic {
+		return message.Verdict{} // a topic's copies cannot wait for a rate window
 	}
 	d.rate.learn(c.Replay())
 	if at, full := d.rate.full(c.Now()); full {
 		return message.RefusedUntil(message.RateLimit, at)
 	}
 	return message.Verdict{}
+}
+
+// concrete is the destination of a copy: a message may be shared by copies in several, so only a
+// pattern has to ask it.
+func (d *demand) concrete(m *message.Message) message.Destination {
+	if d.dest.IsPattern() {
+		return m.Destination
+	}
+	return d.dest
 }
 
 // never is a refusal that nothing about the copy will change.
@@ -142,12 +161,12 @@ func (d *demand) replay(c network.Candidate, m *message.Message, visits int) mes
 		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeConsumers,
 			Reason: message.LocalConsumerPresent}
 	}
-	now := c.Now()
-	if at := c.Arrived() + replayDelay(p.Delay, visits); now < at {
-		return message.RefusedUntil(message.ReplayDelay, at)
-	}
+	now, at := c.Now(), c.Arrived()+replayDelay(p.Delay, visits)
 	if d.bridge.hello.HopwireLevel == 0 {
-		return d.bridge.returning(c.Arrived(), now)
+		at = max(at, d.bridge.returns(c.Arrived(), now))
+	}
+	if now < at {
+		return message.RefusedUntil(message.ReplayDelay, at)
 	}
 	return message.Verdict{}
 }
@@ -167,20 +186,16 @@ func replayDelay(delay time.Duration, visits int) time.Duration {
 	return max(delay, grown)
 }
 
-// returning makes a copy wait until an ActiveMQ peer has certainly handled our answer to its
-// first crossing: a second, and a keep-alive that was sent and came back after it.
-func (b *Bridge) returning(arrived, now time.Duration) message.Verdict {
+// returns tells when a copy may go back to an ActiveMQ peer, or when to ask again: the peer must
+// certainly have handled our answer to the copy's first crossing. That is a second after it came,
+// when a keep-alive that was sent later than that came back. Asking makes the link send those.
+func (b *Bridge) returns(arrived, now time.Duration) time.Duration {
 	ready := arrived + returnWait
-	switch {
-	case now < ready:
-		b.ping.wanted = true
-		return message.RefusedUntil(message.ReplayDelay, ready)
-	case now >= arrived+returnCap || b.ping.answered && b.ping.answeredSent >= ready:
-		return message.Verdict{}
+	b.ping.wanted = max(b.ping.wanted, ready)
+	if now < ready || b.ping.proven >= ready {
+		return ready
 	}
-	b.ping.wanted = true
-	next := min(arrived+returnCap, now+pingEvery)
-	return message.RefusedUntil(message.ReplayDelay, next)
+	return min(arrived+returnCap, now+returnStep)
 }
 
 // unwanted reports why no remote consumer behind the demand takes the message.
@@ -192,11 +207,12 @@ func (d *demand) unwanted(c network.Candidate, m *message.Message, topic bool) m
 		return ""
 	}
 	t := d.bridge.table
-	if t.owner(d, m.Destination, c.Arrived()) != d {
+	dest := d.concrete(m)
+	if t.owner(d, dest, c.Arrived()) != d {
 		return message.DuplicateMessage
 	}
 	for _, x := range t.demands {
-		if covers(x.dest, m.Destination) && x.wanted(m) {
+		if covers(x.dest, dest) && x.wanted(m) {
 			return ""
 		}
 	}
@@ -213,7 +229,7 @@ func interpreted(d message.Destination) bool {
 // refusesAdvisory tests the command inside an advisory: what bridges interpret goes to a peer's
 // bridge only, and consumers obey TTL and path.
 func (d *demand) refusesAdvisory(m *message.Message) message.Reason {
-	if interpreted(m.Destination) && d.onlyNetworks() {
+	if interpreted(d.concrete(m)) && d.onlyNetworks() {
 		return message.NotTarget
 	}
 	c, ok := m.Data.(*message.ConsumerInfo)

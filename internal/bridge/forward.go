@@ -19,8 +19,9 @@ const advisoryType = "Advisory"
 // Deliver implements network.Sink: the copy goes out at once.
 func (d *demand) Deliver(x network.Delivery) {
 	b := d.bridge
-	if b.phase != running || d.state != active {
-		b.home.local.Settle(x.Consumer, []message.CopyRef{x.Ref}, network.Returned)
+	late := d.state == draining && x.Topic // had waited for room
+	if b.phase != running || d.state != active && !late {
+		b.settle(d, x.Ref, network.Returned) // not at once: the broker is in the middle of it
 		return
 	}
 	m := b.outgoing(x)
@@ -31,6 +32,9 @@ func (d *demand) Deliver(x network.Delivery) {
 	if !ask {
 		b.settle(d, x.Ref, network.Acked)
 		return
+	}
+	if len(b.pending) == 0 {
+		b.heard = b.home.env.Mono()
 	}
 	b.pending[id] = pending{demand: d, ref: x.Ref, msg: x.Message}
 	d.inFlight++
@@ -75,6 +79,7 @@ func (b *Bridge) answered(r *message.Response) {
 	}
 	delete(b.pending, r.Correlation)
 	b.count.answered++
+	b.heard = b.home.env.Mono()
 	d := p.demand
 	d.inFlight--
 	if r.Exception != nil {
@@ -113,8 +118,10 @@ func (b *Bridge) refused(p pending, x *message.Throwable) {
 		b.count.add(message.NoConsumer)
 		b.event(Event{Kind: ForwardPoisoned, Destination: dest, Text: x.Error(),
 			Reason: message.NoConsumer})
-		b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,
-			RemoteIP: b.hello.Remote, Failed: p.msg, Cause: x.Error()})
+		if b.opts.AdvisoryForFailedForward {
+			b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,
+				RemoteIP: b.hello.Remote, Failed: p.msg, Cause: x.Error()})
+		}
 		return
 	}
 	reason := message.RemoteDenied

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hopwire/internal/loop"
@@ -65,24 +66,50 @@ func (h *Home) leave(b *Bridge) {
 	}
 }
 
-// suppressor gives the demand of any bridge that serves a consumer behind d with at least d's
-// priority, and those that do so with less.
-func (h *Home) suppressor(d *demand) (better *demand, worse []*demand) {
-	if !d.bridge.opts.suppresses(d.dest) || len(d.origins) == 0 {
-		return nil, nil
+// redundant reports whether all consumers behind d are served by other demand, of any bridge, that
+// has at least the priority given; more than it when above is set.
+func (h *Home) redundant(d *demand, priority int8, above bool) bool {
+	if !d.bridge.opts.suppresses(d.dest) || len(d.members) == 0 {
+		return false
 	}
-	for _, b := range h.bridges {
-		for _, x := range b.table.demands {
-			if x == d || x.state != active || x.dest != d.dest || !meet(x.origins, d.origins) {
-				continue
-			}
-			if x.priority >= d.bridge.opts.priority(len(d.info.BrokerPath)+1) {
-				return x, nil
-			}
-			worse = append(worse, x)
+	if above {
+		priority++
+	}
+	for i := range d.members {
+		if !h.served(d, d.members[i].origins, priority) {
+			return false
 		}
 	}
-	return nil, worse
+	return true
+}
+
+func (h *Home) served(d *demand, origins []message.ConsumerID, priority int8) bool {
+	for _, b := range h.bridges {
+		for _, x := range b.table.demands {
+			if x == d || x.state != active || x.dest != d.dest || x.priority < priority {
+				continue
+			}
+			for i := range x.members {
+				if meet(x.members[i].origins, origins) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// outdone suppresses demand that d, just opened, makes redundant.
+func (h *Home) outdone(d *demand) {
+	for _, b := range h.bridges {
+		for _, x := range slices.Clone(b.table.demands) {
+			if x.state == active && x.dest == d.dest && x.priority < d.priority &&
+				h.redundant(x, x.priority, true) {
+				x.suppressed = true
+				b.drain(x)
+			}
+		}
+	}
 }
 
 func meet(a, b []message.ConsumerID) bool {
@@ -104,7 +131,7 @@ func (h *Home) reconsider() {
 	h.again = true
 	h.env.Soon(func() {
 		h.again = false
-		for _, b := range append([]*Bridge(nil), h.bridges...) {
+		for _, b := range slices.Clone(h.bridges) {
 			b.openWaiting()
 		}
 	})

@@ -30,7 +30,8 @@ func (b *Bridge) arrived(m *message.Message) {
 	m.Producer = message.ProducerID{Connection: b.inbound, Session: 1, Value: 1}
 	m.ResponseRequired = false
 	b.count.received++
-	from := network.Peer{ID: b.peer.ID, Name: b.peer.Name, Hopwire: b.hello.HopwireLevel > 0}
+	from := network.Peer{ID: b.peer.ID, Name: b.peer.Name, Hopwire: b.hello.HopwireLevel > 0,
+		Prefetch: int(b.opts.PrefetchSize)}
 	b.home.local.Receive(m, from, func(err error) {
 		if ask && b.phase != over {
 			b.send(answer(id, err))

@@ -59,6 +59,9 @@ type Options struct {
 	SuppressDuplicateQueueSubscriptions bool
 	// SuppressDuplicateTopicSubscriptions is the same for topics. Default true.
 	SuppressDuplicateTopicSubscriptions bool
+	// AdvisoryForFailedForward publishes a ForwardFailure advisory for a message that can never
+	// cross. Default false.
+	AdvisoryForFailedForward bool
 	// UserName and Password log in at the local broker, and at the remote one unless
 	// RemoteUserName is set.
 	UserName, Password             string

@@ -7,26 +7,33 @@ import (
 	"hopwire/internal/message"
 )
 
-// probeTimeout is how long the peer has to show that it publishes advisories.
-const probeTimeout = 3 * time.Second
+const (
+	// probeTimeout is how long the peer has to show that it publishes advisories.
+	probeTimeout = 3 * time.Second
+	// probeAgain is how often a degraded bridge tries once more.
+	probeAgain = 30 * time.Second
+)
 
 // probe is a short-lived consumer of connection advisories: its replay must name our own
 // connection, or the peer publishes no advisories that this bridge may read.
 type probe struct {
 	id    message.ConsumerID // zero: none was opened
 	timer loop.Timer
+	again time.Duration // when a degraded bridge probes next
 }
 
 // startProbe opens the probe. An ActiveMQ peer's half of a duplex link would never close it
-// again, so there the first consumer advisory has to do.
+// again, and to the initiator of one our half is no connection of its own; there is no probe in
+// these cases.
 func (b *Bridge) startProbe() {
-	if b.opts.StaticBridge || b.unseen != "" || b.duplex && b.hello.HopwireLevel == 0 {
+	if b.opts.StaticBridge || b.accepted || b.duplex && b.hello.HopwireLevel == 0 {
 		return
 	}
 	b.probe.id = message.ConsumerID{Connection: b.remote, Session: 1, Value: 2}
 	b.send(&message.ConsumerInfo{ID: b.probe.id,
 		Destination:  message.Destination{Kind: message.Topic, Name: connectionTopic},
 		PrefetchSize: b.opts.advisoryPrefetch(), DispatchAsync: true})
+	b.probe.again = b.home.env.Mono() + probeAgain
 	b.probe.timer = b.home.env.After(probeTimeout, func() {
 		b.probe.timer = nil
 		b.closeProbe()
@@ -38,10 +45,8 @@ func (b *Bridge) startProbe() {
 // saw takes a replayed connection; ours proves the signal.
 func (p *probe) saw(b *Bridge, m *message.Message) {
 	c, ok := m.Data.(*message.ConnectionInfo)
-	if ok && c.ID == b.remote && p.timer != nil {
-		p.timer.Stop()
-		p.timer = nil
-		b.closeProbe()
+	if ok && c.ID == b.remote {
+		b.demandSeen()
 	}
 }
 
@@ -57,21 +62,21 @@ func (p *probe) stop() {
 	}
 }
 
-// ping is the keep-alive round trip behind the return of copies to an ActiveMQ peer.
+// ping is the keep-alive round trip behind the return of copies to an ActiveMQ peer. Times are
+// those of sending; what came back proves that the peer handled all that was sent before.
 type ping struct {
-	wanted       bool // a copy waits for one
-	out          bool
-	sent         time.Duration
-	answered     bool
-	answeredSent time.Duration // when the last answered one was sent
+	wanted time.Duration // a copy waits for one that is sent then or later
+	sent   time.Duration
+	proven time.Duration // the last one that came back
+	out    bool
 }
 
-// send asks for a round trip when one is wanted and none is on its way.
+// send asks for a round trip while one is wanted that was not sent yet; one at a time.
 func (p *ping) send(b *Bridge) {
-	if !p.wanted || p.out || b.phase != running {
+	if p.out || p.wanted <= p.sent {
 		return
 	}
-	p.wanted, p.out, p.sent = false, true, b.home.env.Mono()
+	p.out, p.sent = true, b.home.env.Mono()
 	c := &message.KeepAliveInfo{}
 	c.ResponseRequired = true
 	b.link.Send(c)
@@ -79,6 +84,6 @@ func (p *ping) send(b *Bridge) {
 
 func (p *ping) back() {
 	if p.out {
-		p.out, p.answered, p.answeredSent = false, true, p.sent
+		p.out, p.proven = false, p.sent
 	}
 }

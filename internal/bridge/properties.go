@@ -81,6 +81,8 @@ func (o *Options) field(name string) any {
 		return &o.SuppressDuplicateQueueSubscriptions
 	case "suppressDuplicateTopicSubscriptions":
 		return &o.SuppressDuplicateTopicSubscriptions
+	case "advisoryForFailedForward":
+		return &o.AdvisoryForFailedForward
 	case "clientIdToken":
 		return &o.ClientIDToken
 	case "useBrokerNamesAsIdSeed":
@@ -175,7 +177,8 @@ var travels = []string{"name", "duplex", "staticBridge", "dynamicOnly", "conduit
 	"consumerTTL", "messageTTL", "prefetchSize", "advisoryPrefetchSize",
 	"advisoryAckPercentage", "dispatchAsync", "alwaysSyncSend",
 	"suppressDuplicateQueueSubscriptions", "suppressDuplicateTopicSubscriptions",
-	"clientIdToken", "useBrokerNamesAsIdSeed", "forwardAhead", "strictOrder"}
+	"advisoryForFailedForward", "clientIdToken", "useBrokerNamesAsIdSeed", "forwardAhead",
+	"strictOrder"}
 
 // properties is the text of BrokerInfo.networkProperties: a Java properties file.
 func (o *Options) properties(self message.BrokerInfo) string {

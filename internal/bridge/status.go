@@ -159,6 +159,17 @@ func (c *counters) fill(s *Status) {
 	s.Counts = c.rows()
 }
 
+// waitsFor is why an open demand may not move; "" when it does.
+func (b *Bridge) waitsFor(d *demand) message.Reason {
+	switch {
+	case d.inFlight > 0 && b.home.env.Mono()-b.heard > silentAfter:
+		return message.RemoteSilent
+	case d.inFlight >= int(b.opts.PrefetchSize):
+		return message.RemoteWindowFull
+	}
+	return ""
+}
+
 // explain gives the reason why messages of d have no way over this link; "" when they have one.
 func (b *Bridge) explain(d message.Destination) message.Reason {
 	for _, x := range b.table.demands {
@@ -166,7 +177,7 @@ func (b *Bridge) explain(d message.Destination) message.Reason {
 			if k := b.parked[d]; k != nil {
 				return k.reason
 			}
-			return ""
+			return b.waitsFor(x)
 		}
 	}
 	if r := b.table.rules.refuses(d); r != "" {

@@ -10,49 +10,45 @@ import (
 
 // demanded opens what a remote consumer's arrival brought, and keeps what was about to go.
 func (b *Bridge) demanded(fresh []*demand, id message.ConsumerID) {
+	waits := len(fresh) > 0
 	for _, d := range b.table.where[id] {
-		if d.state == draining {
+		switch {
+		case d.state == draining:
 			b.revive(d)
-		} else if d.state == active && (d.narrow(id) || d.overlaps) {
+		case d.state == waiting:
+			waits = true // another bridge may not serve this consumer
+		case d.narrow(id) || d.overlaps:
 			b.home.local.Wake(d.id) // its members take more now
 		}
 	}
-	if len(fresh) > 0 {
+	if waits {
 		b.openWaiting()
+	}
+	b.straighten(b.table.where[id])
+}
+
+// straighten gives demand whose path is no longer true a new subscription. The old one drains.
+func (b *Bridge) straighten(demands []*demand) {
+	if b.phase != running || b.stopping {
+		return
+	}
+	for _, d := range slices.Clone(demands) {
+		if !d.strayed() || d.durable {
+			continue
+		}
+		b.table.renew(d)
+		b.openWaiting()
+		b.drain(d)
 	}
 }
 
 // removed lets go of demand that nobody is behind any more.
 func (b *Bridge) removed(empty []*demand) {
-	if len(empty) > 0 {
-		b.release()
-	}
-}
-
-// release drains each demand without members. A topic demand that shares names with one that
-// has members is kept: copies that only it has may be wanted there.
-func (b *Bridge) release() {
-	for _, d := range slices.Clone(b.table.demands) {
-		if len(d.members) > 0 || d.state == gone || d.state == draining || b.shares(d) {
-			continue
-		}
+	for _, d := range empty {
 		b.drain(d)
 	}
-}
-
-func (b *Bridge) shares(d *demand) bool {
-	if !d.overlaps || d.state != active || d.durable {
-		return false
-	}
-	for _, x := range b.table.demands {
-		if x == d || len(x.members) == 0 {
-			continue
-		}
-		if _, ok := overlap(x.dest, d.dest); ok {
-			return true
-		}
-	}
-	return false
+	b.straighten(b.table.demands)
+	b.home.reconsider()
 }
 
 // openWaiting subscribes to all demand that waits, in the order it came.
@@ -70,8 +66,7 @@ func (b *Bridge) openWaiting() {
 
 func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	d.bridge = b
-	better, worse := b.home.suppressor(d)
-	if better != nil {
+	if b.home.redundant(d, b.opts.priority(len(d.nearest().path)+1), false) {
 		if !d.suppressed {
 			b.count.add(message.DuplicateMessage)
 		}
@@ -79,14 +74,10 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 		return
 	}
 	d.suppressed = false
-	for _, x := range worse {
-		x.suppressed = true
-		x.bridge.drain(x)
-	}
 	b.consumers++
 	d.id = message.ConsumerID{Connection: b.local, Session: 1, Value: b.consumers}
 	info := b.table.subscription(d, d.id, b.localClientID(), b.self.Name)
-	d.priority = info.Priority
+	d.priority, d.path = info.Priority, d.nearest().path
 	d.window = min(rampStart, int(b.opts.PrefetchSize))
 	d.ramping = d.window < int(b.opts.PrefetchSize)
 	d.state, d.since = active, now
@@ -103,6 +94,7 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	}
 	d.failed, d.retryWait = "", 0
 	b.event(Event{Kind: DemandOpened, Destination: d.dest})
+	b.home.outdone(d)
 }
 
 // drain ends a subscription after the answers that are outstanding.
@@ -147,11 +139,22 @@ func (b *Bridge) giveUp(d *demand) {
 		b.count.add(message.RemoteSilent)
 	}
 	d.inFlight = 0
-	b.drained(d)
+	b.flush()
+	b.finish(d)
 }
 
+// drained ends a subscription without outstanding answers. Telling the home broker of the last
+// ones may bring copies of a topic that waited for room: they go out, too.
 func (b *Bridge) drained(d *demand) {
-	b.flush()
+	for d.dirty {
+		b.flush()
+	}
+	if d.inFlight == 0 && d.state == draining {
+		b.finish(d)
+	}
+}
+
+func (b *Bridge) finish(d *demand) {
 	b.unsubscribe(d)
 	if d.suppressed && len(d.members) > 0 {
 		d.state = waiting
@@ -184,10 +187,9 @@ func (b *Bridge) unsubscribe(d *demand) {
 	b.home.reconsider()
 }
 
-// forget takes a demand out of the table; demand that was kept for its sake may go, too.
+// forget takes a demand out of the table.
 func (b *Bridge) forget(d *demand) {
 	d.state = gone
 	b.table.drop(d)
 	b.event(Event{Kind: DemandClosed, Destination: d.dest})
-	b.release()
 }

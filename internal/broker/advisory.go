@@ -1,9 +1,10 @@
 package broker
 
 import (
+	"strings"
+
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
-	"hopwire/openwire/primitive"
 )
 
 // advisories are who listens to advisory topics. These topics are no destinations: nothing is kept
@@ -11,6 +12,7 @@ import (
 type advisories struct {
 	exact map[string][]*consumer // by topic name
 	wild  []wildAdvisory
+	peers []*consumer // bridges of Hopwire brokers
 }
 
 type wildAdvisory struct {
@@ -19,6 +21,9 @@ type wildAdvisory struct {
 }
 
 func (a *advisories) add(m message.Destination, s *consumer) {
+	if s.conn.network && s.conn.peer.Hopwire {
+		a.peers = appendOnce(a.peers, s)
+	}
 	if m.IsPattern() {
 		a.wild = append(a.wild, wildAdvisory{m, s})
 		return
@@ -45,6 +50,7 @@ func (a *advisories) drop(s *consumer) {
 	}
 	clear(a.wild[len(kept):])
 	a.wild = kept
+	a.peers = without(a.peers, s)
 }
 
 // listeners gives who listens to an advisory topic, each once.
@@ -56,7 +62,27 @@ func (b *Broker) listeners(topic message.Destination) []*consumer {
 			out = appendOnce(out[:len(out):len(out)], w.sub)
 		}
 	}
+	if wideDemand(topic) {
+		for _, s := range a.peers {
+			if s.hears(topic) {
+				out = appendOnce(out[:len(out):len(out)], s)
+			}
+		}
+	}
 	return out
+}
+
+// wideDemand reports whether an advisory topic tells of a consumer of a pattern. A Hopwire peer is
+// told of it when any name is in both its filter and the pattern; ActiveMQ compares the topic's
+// name, so that a consumer of "wc.>" is not seen by a bridge that includes "wc.foo".
+func wideDemand(topic message.Destination) bool {
+	return topic.IsPattern() && strings.HasPrefix(topic.Name, message.AdvisoryPrefix+"Consumer.")
+}
+
+// hearsOf reports whether one name that a subscription listens to is told of an advisory.
+func hearsOf(m, topic message.Destination, hopwire bool) bool {
+	return m == topic || m.IsPattern() && policy.Matches(m, topic) ||
+		hopwire && wideDemand(topic) && policy.Overlap(m, topic)
 }
 
 func advisoryTopic(name string) message.Destination {
@@ -64,7 +90,7 @@ func advisoryTopic(name string) message.Destination {
 }
 
 // advise publishes an advisory to whoever listens.
-func (b *Broker) advise(name string, data message.Command, props ...primitive.Entry) {
+func (b *Broker) advise(name string, data message.Command, props ...message.Property) {
 	if !b.opt.Advisories {
 		return
 	}
@@ -85,7 +111,7 @@ func (b *Broker) advise(name string, data message.Command, props ...primitive.En
 
 // advisory makes the message: non-persistent, priority 0, type Advisory, with its origin.
 func (b *Broker) advisory(topic message.Destination, data message.Command,
-	props []primitive.Entry) *message.Message {
+	props []message.Property) *message.Message {
 	producer := message.ProducerID{Connection: b.ownConnection()}
 	m := &message.Message{
 		Body:         message.PlainBody,
@@ -96,10 +122,10 @@ func (b *Broker) advisory(topic message.Destination, data message.Command,
 		BrokerInTime: b.env.Wall(),
 		Data:         data,
 	}
-	all := append([]primitive.Entry{
-		{Key: "originBrokerId", Value: string(b.opt.ID)},
-		{Key: "originBrokerName", Value: b.opt.Name},
-		{Key: "originBrokerURL", Value: b.opt.URL},
+	all := append([]message.Property{
+		{Name: "originBrokerId", Value: string(b.opt.ID)},
+		{Name: "originBrokerName", Value: b.opt.Name},
+		{Name: "originBrokerURL", Value: b.opt.URL},
 	}, props...)
 	if err := m.SetProperties(all...); err != nil {
 		b.counts.Reasons[message.FrameTooBig]++
@@ -165,7 +191,7 @@ func (b *Broker) adviseSubscription(info *message.ConsumerInfo, gone bool) {
 	if gone {
 		data = &message.RemoveInfo{Object: info.ID, LastDelivered: message.LastDeliveredUnset}
 	}
-	b.advise("Consumer."+family(info.Destination), data, primitive.Entry{Key: "consumerCount",
+	b.advise("Consumer."+family(info.Destination), data, message.Property{Name: "consumerCount",
 		Value: int32(b.consumerCount(info.Destination))})
 }
 
@@ -185,7 +211,7 @@ func (b *Broker) adviseProducer(p *producer, gone bool) {
 	if gone {
 		data = &message.RemoveInfo{Object: p.info.ID, LastDelivered: message.LastDeliveredUnset}
 	}
-	b.advise("Producer."+family(p.info.Destination), data, primitive.Entry{Key: "producerCount",
+	b.advise("Producer."+family(p.info.Destination), data, message.Property{Name: "producerCount",
 		Value: int32(p.dest.producerCount)})
 }
 
@@ -197,7 +223,7 @@ func (b *Broker) adviseMessage(kind string, d *destination, m *message.Message) 
 	bare := m.Clone()
 	bare.Content = nil
 	b.advise(kind+"."+family(d.name), bare,
-		primitive.Entry{Key: "orignalMessageId", Value: m.ID.String()})
+		message.Property{Name: "orignalMessageId", Value: m.ID.String()})
 }
 
 // replay tells a new listener, and nobody else, of what is there already.
@@ -206,7 +232,7 @@ func (a *advisories) replay(s *consumer) {
 		return
 	}
 	b := s.b
-	tell := func(name string, data message.Command, props ...primitive.Entry) {
+	tell := func(name string, data message.Command, props ...message.Property) {
 		topic := advisoryTopic(name)
 		if !s.hears(topic) {
 			return
@@ -221,7 +247,7 @@ func (a *advisories) replay(s *consumer) {
 // hears reports whether the consumer listens to an advisory topic.
 func (s *consumer) hears(topic message.Destination) bool {
 	for _, m := range s.members {
-		if m == topic || m.IsPattern() && policy.Matches(m, topic) {
+		if hearsOf(m, topic, s.conn.network && s.conn.peer.Hopwire) {
 			return true
 		}
 	}
@@ -230,7 +256,7 @@ func (s *consumer) hears(topic message.Destination) bool {
 
 // existing tells of every connection, destination, producer, consumer and peer that is there, in
 // the order of their making.
-func (b *Broker) existing(tell func(string, message.Command, ...primitive.Entry)) {
+func (b *Broker) existing(tell func(string, message.Command, ...message.Property)) {
 	for _, c := range b.connOrder {
 		tell("Connection", c.info)
 	}
@@ -247,8 +273,8 @@ func (b *Broker) existing(tell func(string, message.Command, ...primitive.Entry)
 	for _, c := range b.connOrder {
 		for _, p := range sortedProducers(c.producers) {
 			if p.dest != nil {
-				tell("Producer."+family(p.info.Destination), p.info, primitive.Entry{
-					Key: "producerCount", Value: int32(p.dest.producerCount)})
+				tell("Producer."+family(p.info.Destination), p.info, message.Property{
+					Name: "producerCount", Value: int32(p.dest.producerCount)})
 			}
 		}
 		for _, s := range c.order {
@@ -260,10 +286,10 @@ func (b *Broker) existing(tell func(string, message.Command, ...primitive.Entry)
 	b.networks.existing(b, tell)
 }
 
-func (b *Broker) tellSubscription(tell func(string, message.Command, ...primitive.Entry),
+func (b *Broker) tellSubscription(tell func(string, message.Command, ...message.Property),
 	info *message.ConsumerInfo) {
 	if !info.Destination.IsAdvisory() {
-		tell("Consumer."+family(info.Destination), info, primitive.Entry{Key: "consumerCount",
+		tell("Consumer."+family(info.Destination), info, message.Property{Name: "consumerCount",
 			Value: int32(b.consumerCount(info.Destination))})
 	}
 }

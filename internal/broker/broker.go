@@ -26,7 +26,10 @@ type Options struct {
 	Policies   *policy.Map // destinationPolicy; nil is none
 
 	MemoryLimitBytes int64 // memoryUsage; 0 is none
-	StoreLimitBytes  int64 // storeUsage; 0 is none
+	// ResidentBytes is how much memory messages take before durable ones are kept in the store
+	// alone, if that is less than the memory limit's share; 0 leaves it to the limit.
+	ResidentBytes   int64
+	StoreLimitBytes int64 // storeUsage; 0 is none
 
 	SendFailIfNoSpace bool // systemUsage sendFailIfNoSpace
 	// SendFailIfNoSpaceAfter is sendFailIfNoSpaceAfterTimeout; 0 waits for ever.
@@ -82,9 +85,10 @@ type Broker struct {
 	env loop.Env
 	opt Options
 
-	steps   []step
-	journal journal
-	memory  *usage.Usage
+	steps    []step
+	journal  journal
+	memory   *usage.Usage
+	eviction eviction
 
 	dests    map[message.Destination]*destination
 	order    []*destination // dests in the order of their making; nil where one was removed
@@ -112,6 +116,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 		env:         env,
 		opt:         o,
 		steps:       sendSteps(),
+		eviction:    newEviction(o.MemoryLimitBytes, o.ResidentBytes),
 		memory:      usage.New(nil, o.MemoryLimitBytes),
 		dests:       map[message.Destination]*destination{},
 		nextDest:    1,
@@ -156,6 +161,7 @@ func (b *Broker) EndTurn() {
 		}
 	}
 	b.journal.flush()
+	b.evict()
 }
 
 // turnIsLong keeps dispatches that wake each other from holding the loop: what is left is done in

@@ -385,6 +385,24 @@ func (c *Connection) close(why string) {
 	c.out.Close(why)
 }
 
+// Opened reports whether the peer was let in.
+func (c *Connection) Opened() bool { return c.opened }
+
+// Refuse answers a message that did not get here whole, of which only what precedes its body is
+// known. A transaction that it was sent in without asking an answer can only roll back.
+func (c *Connection) Refuse(m *message.Message, why error) {
+	if c.closed {
+		return
+	}
+	if tx := c.transactions[m.Transaction]; tx != nil && tx.broken == nil && !m.ResponseRequired {
+		tx.broken = why
+	}
+	c.b.counts.Reasons[message.FrameTooBig]++
+	c.b.tell(Event{Kind: SendRefused, Reason: message.FrameTooBig, Dest: m.Destination,
+		Text: m.ID.String() + ": " + why.Error(), Count: 1})
+	c.refuse(&m.Header, why)
+}
+
 // Gone tells that the connection's socket is gone.
 func (c *Connection) Gone() {
 	if !c.closed {

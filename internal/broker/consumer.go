@@ -286,9 +286,10 @@ func (s *consumer) end(last int64) {
 
 // giveBack returns what the window holds to its queues. The count goes up for what the
 // application may have seen: everything when that is unknown, nothing when nothing was delivered,
-// else up to the message with that broker sequence.
+// else up to the message with that broker sequence. When that one is acknowledged already, the
+// application saw nothing of what is left.
 func (s *consumer) giveBack(last int64) {
-	seen := last != message.LastDeliveredUnset
+	seen := last == message.LastDeliveredUnknown || last >= 0 && s.holds(last)
 	back := map[*destination][]*queue.Copy{}
 	var order []*destination
 	s.window.Each(func(e *window.Entry[*queue.Copy]) {
@@ -312,6 +313,15 @@ func (s *consumer) giveBack(last int64) {
 	for _, d := range order {
 		d.queue.Return(back[d])
 	}
+}
+
+// holds reports whether the message with that broker sequence is in the window.
+func (s *consumer) holds(sequence int64) bool {
+	found := false
+	s.window.Each(func(e *window.Entry[*queue.Copy]) {
+		found = found || e.Message.BrokerSequence == sequence
+	})
+	return found
 }
 
 func without(list []*consumer, s *consumer) []*consumer {

@@ -3,7 +3,6 @@ package broker
 import (
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
-	"hopwire/openwire/primitive"
 )
 
 // deadLetter puts a copy of the message where the destination's strategy says, with the cause. It
@@ -44,12 +43,12 @@ func (b *Broker) deadLetter(d *destination, m *message.Message, redelivery int32
 func deadCopy(d *destination, m *message.Message, target message.Destination,
 	cause string) (*message.Message, error) {
 	dead := m.Clone()
-	set := []primitive.Entry{
-		{Key: "originalExpiration", Value: m.Expiration},
-		{Key: "dlqDeliveryFailureCause", Value: cause},
+	set := []message.Property{
+		{Name: "originalExpiration", Value: m.Expiration},
+		{Name: "dlqDeliveryFailureCause", Value: cause},
 	}
 	if !m.Persistent {
-		set = append(set, primitive.Entry{Key: "originalDeliveryMode", Value: "NON_PERSISTENT"})
+		set = append(set, message.Property{Name: "originalDeliveryMode", Value: "NON_PERSISTENT"})
 	}
 	if err := dead.SetProperties(set...); err != nil {
 		return nil, err

@@ -4,5 +4,7 @@
 // through Outbox, and what must be durable goes to a Storage that answers later.
 //
 // Everything runs on one loop. State machines with a life of their own are in the packages below
-// this one (queue, window, audit, usage); this package joins them.
+// this one (queue, window, audit, usage); this package joins them. It has more than 4,000 lines
+// because what crosses destinations (transactions, composites, advisories, memory, demand) has one
+// owner; cutting it would turn plain calls into interfaces.
 package broker

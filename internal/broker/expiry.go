@@ -74,24 +74,3 @@ func (b *Broker) expireRef(r store.ExpiredRef) {
 		}
 	}
 }
-
-// evict gives memory back when it is short: durable copies that wait are kept in the store alone.
-func (b *Broker) evict() {
-	if !b.memory.Over(evictPercent) {
-		return
-	}
-	keep := b.opt.MemoryLimitBytes / 100 * evictPercent / 2
-	for _, d := range b.order {
-		if d.queue == nil || d.queue.ResidentBytes() <= queue.PageBytes {
-			continue
-		}
-		share := max(queue.PageBytes, keep/int64(len(b.order)))
-		d.usage.Add(-d.queue.Evict(share))
-		if !b.memory.Over(evictPercent) {
-			return
-		}
-	}
-}
-
-// evictPercent of the memory limit is where copies begin to leave memory (cursorMemoryHighWaterMark).
-const evictPercent = 70

@@ -7,7 +7,6 @@ import (
 	"hopwire/internal/message"
 	"hopwire/internal/network"
 	"hopwire/internal/policy"
-	"hopwire/openwire/primitive"
 )
 
 // networks is what the broker knows of its bridges: their subscriptions and the peers.
@@ -183,7 +182,7 @@ func (n *netSub) room() bool { return n.inFlight < int(n.sub.Info.PrefetchSize) 
 func (n *netSub) Gate(now time.Duration) message.Verdict {
 	if !n.room() {
 		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
-			Reason: message.WindowFull}
+			Reason: message.RemoteWindowFull}
 	}
 	return n.sub.Filter.Gate(now)
 }
@@ -219,6 +218,15 @@ func (n *netSub) Take(c *queue.Copy) bool {
 		Message: c.Message, Redelivery: c.Redelivery})
 	return n.room()
 }
+
+// Claim implements queue.Claimer.
+func (n *netSub) Claim(*queue.Copy) bool {
+	n.inFlight++
+	return n.room()
+}
+
+// Unclaim implements queue.Claimer.
+func (n *netSub) Unclaim(*queue.Copy) { n.inFlight-- }
 
 // publish offers one topic message.
 func (n *netSub) publish(d *destination, m *message.Message) {
@@ -324,7 +332,7 @@ func (b *Broker) Temp(peer message.BrokerID, info *message.DestinationInfo) erro
 // Advise implements bridge.Local.
 func (b *Broker) Advise(e network.Event) {
 	if e.Failed != nil {
-		b.advise("NetworkBridge.ForwardFailure", e.Failed, primitive.Entry{Key: "cause",
+		b.advise("NetworkBridge.ForwardFailure", e.Failed, message.Property{Name: "cause",
 			Value: e.Cause})
 		return
 	}
@@ -342,16 +350,16 @@ func (b *Broker) Advise(e network.Event) {
 	b.advise("NetworkBridge", &info, bridgeProps(e)...)
 }
 
-func bridgeProps(e network.Event) []primitive.Entry {
-	return []primitive.Entry{
-		{Key: "started", Value: e.Started},
-		{Key: "createdByDuplex", Value: e.CreatedByDuplex},
-		{Key: "remoteIp", Value: e.RemoteIP},
+func bridgeProps(e network.Event) []message.Property {
+	return []message.Property{
+		{Name: "started", Value: e.Started},
+		{Name: "createdByDuplex", Value: e.CreatedByDuplex},
+		{Name: "remoteIp", Value: e.RemoteIP},
 	}
 }
 
 // existing tells a new listener of the bridges and their subscriptions.
-func (n *networks) existing(b *Broker, tell func(string, message.Command, ...primitive.Entry)) {
+func (n *networks) existing(b *Broker, tell func(string, message.Command, ...message.Property)) {
 	for _, s := range n.order {
 		b.tellSubscription(tell, s.sub.Info)
 	}
@@ -374,7 +382,7 @@ func (n *networks) advisory(topic message.Destination) []*netSub {
 
 func (n *netSub) hears(topic message.Destination) bool {
 	for _, m := range n.members {
-		if m == topic || m.IsPattern() && policy.Matches(m, topic) {
+		if hearsOf(m, topic, n.sub.Doubtful) {
 			return true
 		}
 	}
@@ -395,7 +403,7 @@ func (n *netSub) replay() {
 	if !b.opt.Advisories {
 		return
 	}
-	b.existing(func(name string, data message.Command, props ...primitive.Entry) {
+	b.existing(func(name string, data message.Command, props ...message.Property) {
 		if topic := advisoryTopic(name); n.hears(topic) {
 			n.publishAdvisory(b.advisory(topic, data, props))
 		}

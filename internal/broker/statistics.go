@@ -5,7 +5,6 @@ import (
 
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
-	"hopwire/openwire/primitive"
 )
 
 // Names of the destinations that the statistics plugin answers, and of the properties that
@@ -66,10 +65,9 @@ func (b *Broker) destinationsStatistics(d *destination, m *message.Message) {
 }
 
 // sendStatistics answers a request with a map message.
-func (b *Broker) sendStatistics(request *message.Message, body primitive.Map) {
+func (b *Broker) sendStatistics(request *message.Message, body []message.Property) {
 	producer := message.ProducerID{Connection: b.ownConnection()}
 	m := &message.Message{
-		Body:          message.MapBody,
 		ID:            message.MessageID{Producer: producer, Sequence: b.newID()},
 		Producer:      producer,
 		Destination:   request.ReplyTo,
@@ -77,18 +75,14 @@ func (b *Broker) sendStatistics(request *message.Message, body primitive.Map) {
 		CorrelationID: request.CorrelationID,
 		Priority:      4,
 	}
-	if len(body) > 0 {
-		raw, err := primitive.AppendMap(nil, body)
-		if err != nil {
-			b.counts.Reasons[message.FrameTooBig]++
-			return
-		}
-		m.Content = raw
+	if err := m.SetMap(body); err != nil {
+		b.counts.Reasons[message.FrameTooBig]++
+		return
 	}
 	b.run(&arrival{b: b, m: m, wire: m.Destination, internal: true})
 }
 
-func (b *Broker) brokerStatistics() primitive.Map {
+func (b *Broker) brokerStatistics() []message.Property {
 	var size, bytes, inflight, producers, consumers, cached int64
 	for _, d := range b.order {
 		producers += int64(d.producerCount)
@@ -101,65 +95,65 @@ func (b *Broker) brokerStatistics() primitive.Map {
 		}
 	}
 	space := b.journal.storage.Space()
-	m := primitive.Map{
-		{Key: "brokerName", Value: b.opt.Name},
-		{Key: "brokerId", Value: string(b.opt.ID)},
-		{Key: "size", Value: size},
-		{Key: "enqueueCount", Value: b.counts.Enqueued},
-		{Key: "dequeueCount", Value: b.counts.Dequeued},
-		{Key: "dispatchCount", Value: b.counts.Dispatched},
-		{Key: "expiredCount", Value: b.counts.Expired},
-		{Key: "inflightCount", Value: inflight},
-		{Key: "averageMessageSize", Value: average(bytes, b.counts.Enqueued)},
-		{Key: "messagesCached", Value: cached},
-		{Key: "memoryPercentUsage", Value: int32(b.memory.Percent())},
-		{Key: "memoryUsage", Value: b.memory.Used()},
-		{Key: "memoryLimit", Value: b.memory.Limit()},
-		{Key: "storePercentUsage", Value: percent(space.UsedBytes, b.opt.StoreLimitBytes)},
-		{Key: "storeUsage", Value: space.UsedBytes},
-		{Key: "storeLimit", Value: b.opt.StoreLimitBytes},
-		{Key: "tempPercentUsage", Value: int32(0)},
-		{Key: "tempUsage", Value: int64(0)},
-		{Key: "tempLimit", Value: int64(0)},
-		{Key: "consumerCount", Value: consumers},
-		{Key: "producerCount", Value: producers},
-		{Key: "openwire", Value: b.opt.URL},
-		{Key: "vm", Value: "vm://" + b.opt.Name},
-		{Key: "dataDirectory", Value: b.opt.DataDirectory},
+	m := []message.Property{
+		{Name: "brokerName", Value: b.opt.Name},
+		{Name: "brokerId", Value: string(b.opt.ID)},
+		{Name: "size", Value: size},
+		{Name: "enqueueCount", Value: b.counts.Enqueued},
+		{Name: "dequeueCount", Value: b.counts.Dequeued},
+		{Name: "dispatchCount", Value: b.counts.Dispatched},
+		{Name: "expiredCount", Value: b.counts.Expired},
+		{Name: "inflightCount", Value: inflight},
+		{Name: "averageMessageSize", Value: average(bytes, b.counts.Enqueued)},
+		{Name: "messagesCached", Value: cached},
+		{Name: "memoryPercentUsage", Value: int32(b.memory.Percent())},
+		{Name: "memoryUsage", Value: b.memory.Used()},
+		{Name: "memoryLimit", Value: b.memory.Limit()},
+		{Name: "storePercentUsage", Value: percent(space.UsedBytes, b.opt.StoreLimitBytes)},
+		{Name: "storeUsage", Value: space.UsedBytes},
+		{Name: "storeLimit", Value: b.opt.StoreLimitBytes},
+		{Name: "tempPercentUsage", Value: int32(0)},
+		{Name: "tempUsage", Value: int64(0)},
+		{Name: "tempLimit", Value: int64(0)},
+		{Name: "consumerCount", Value: consumers},
+		{Name: "producerCount", Value: producers},
+		{Name: "openwire", Value: b.opt.URL},
+		{Name: "vm", Value: "vm://" + b.opt.Name},
+		{Name: "dataDirectory", Value: b.opt.DataDirectory},
 	}
 	return append(m, noTimes...)
 }
 
 // noTimes are the enqueue times, which are not measured: how long a message waited is told per
 // message by explain.
-var noTimes = primitive.Map{
-	{Key: "averageEnqueueTime", Value: float64(0)},
-	{Key: "maxEnqueueTime", Value: float64(0)},
-	{Key: "minEnqueueTime", Value: float64(0)},
+var noTimes = []message.Property{
+	{Name: "averageEnqueueTime", Value: float64(0)},
+	{Name: "maxEnqueueTime", Value: float64(0)},
+	{Name: "minEnqueueTime", Value: float64(0)},
 }
 
-func (b *Broker) destinationStatistics(d *destination) primitive.Map {
+func (b *Broker) destinationStatistics(d *destination) []message.Property {
 	var size, inflight, cached int64
 	if d.queue != nil {
 		size, inflight = d.queue.Len(), int64(d.queue.OutCount())
 		cached = d.queue.Resident()
 	}
-	m := primitive.Map{
-		{Key: "brokerName", Value: b.opt.Name},
-		{Key: "destinationName", Value: d.name.String()},
-		{Key: "size", Value: size},
-		{Key: "enqueueCount", Value: d.counts.Enqueued},
-		{Key: "dequeueCount", Value: d.counts.Dequeued},
-		{Key: "dispatchCount", Value: d.counts.Dispatched},
-		{Key: "expiredCount", Value: d.counts.Expired},
-		{Key: "inflightCount", Value: inflight},
-		{Key: "messagesCached", Value: cached},
-		{Key: "averageMessageSize", Value: average(d.counts.Bytes, d.counts.Enqueued)},
-		{Key: "memoryPercentUsage", Value: int32(d.usage.Percent())},
-		{Key: "memoryUsage", Value: d.usage.Used()},
-		{Key: "memoryLimit", Value: d.usage.Limit()},
-		{Key: "consumerCount", Value: int64(len(d.consumers) + len(d.nets))},
-		{Key: "producerCount", Value: int64(d.producerCount)},
+	m := []message.Property{
+		{Name: "brokerName", Value: b.opt.Name},
+		{Name: "destinationName", Value: d.name.String()},
+		{Name: "size", Value: size},
+		{Name: "enqueueCount", Value: d.counts.Enqueued},
+		{Name: "dequeueCount", Value: d.counts.Dequeued},
+		{Name: "dispatchCount", Value: d.counts.Dispatched},
+		{Name: "expiredCount", Value: d.counts.Expired},
+		{Name: "inflightCount", Value: inflight},
+		{Name: "messagesCached", Value: cached},
+		{Name: "averageMessageSize", Value: average(d.counts.Bytes, d.counts.Enqueued)},
+		{Name: "memoryPercentUsage", Value: int32(d.usage.Percent())},
+		{Name: "memoryUsage", Value: d.usage.Used()},
+		{Name: "memoryLimit", Value: d.usage.Limit()},
+		{Name: "consumerCount", Value: int64(len(d.consumers) + len(d.nets))},
+		{Name: "producerCount", Value: int64(d.producerCount)},
 	}
 	return append(m, noTimes...)
 }

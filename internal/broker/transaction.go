@@ -132,22 +132,36 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 			copies = append(copies, committing{t.dest, copy})
 		}
 	}
-	for _, s := range tx.acks {
-		s.window.Each(func(e *window.Entry[*queue.Copy]) {
-			if d := b.dests[e.Destination]; d != nil && e.Transaction() == tx.id {
-				b.journal.remove(d, e.Ref)
-				e.Ref.Stored = false
-			}
-		})
-	}
+	acked := tx.takeAcked()
 	b.journal.after(func() {
-		tx.committed(copies, topics)
+		tx.committed(copies, acked, topics)
 		c.answer(cmd, nil)
 	})
 }
 
+// takeAcked takes what the transaction acknowledged out of the consumers' windows: the consumers may
+// close before the commit is durable, and must not give it back.
+func (tx *transaction) takeAcked() []committing {
+	b := tx.conn.b
+	var acked []committing
+	for _, s := range tx.acks {
+		s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
+			s.counts.acked++
+			d := b.dests[e.Destination]
+			if d == nil || !e.Ref.Out() {
+				return
+			}
+			b.journal.remove(d, e.Ref)
+			e.Ref.Stored, e.Ref.Owner = false, tx
+			acked = append(acked, committing{d, e.Ref})
+		})
+		s.ready()
+	}
+	return acked
+}
+
 // committed lets the transaction take effect.
-func (tx *transaction) committed(copies []committing, topics []target) {
+func (tx *transaction) committed(copies, acked []committing, topics []target) {
 	b := tx.conn.b
 	for _, t := range copies {
 		if t.dest.gone {
@@ -164,14 +178,10 @@ func (tx *transaction) committed(copies []committing, topics []target) {
 			b.publish(t.dest, t.m)
 		}
 	}
-	for _, s := range tx.acks {
-		s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
-			s.counts.acked++
-			if d := b.dests[e.Destination]; d != nil {
-				b.settle(d, e.Ref)
-			}
-		})
-		s.ready()
+	for _, t := range acked {
+		if !t.dest.gone && t.copy.Owner == any(tx) {
+			b.settle(t.dest, t.copy)
+		}
 	}
 	b.relieve()
 }

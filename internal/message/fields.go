@@ -31,21 +31,46 @@ func (m *Message) Property(name string) (value any, ok bool) {
 	return primitive.LookupProperty(m.Properties, name)
 }
 
+// Property is a name with a value of a primitive type: nil, bool, int8 to int64, float32, float64,
+// string or []byte.
+type Property struct {
+	Name  string
+	Value any
+}
+
 // SetProperties replaces or adds properties in a message that nobody else has seen yet. Properties
 // that do not parse are replaced.
-func (m *Message) SetProperties(set ...primitive.Entry) error {
+func (m *Message) SetProperties(set ...Property) error {
 	props, err := primitive.ParseMap(m.Properties)
 	if m.Properties == nil || err != nil {
 		props = primitive.Map{}
 	}
 	for _, e := range set {
-		props.Set(e.Key, e.Value)
+		props.Set(e.Name, e.Value)
 	}
 	raw, err := primitive.AppendMap(nil, props)
 	if err != nil {
 		return Errorf(Limit, "properties of %s cannot be written: %w", m.ID, err)
 	}
 	m.Properties = raw
+	return nil
+}
+
+// SetMap makes the message a map message with these entries; none is the empty map.
+func (m *Message) SetMap(entries []Property) error {
+	m.Body, m.Content = MapBody, nil
+	if len(entries) == 0 {
+		return nil
+	}
+	body := make(primitive.Map, 0, len(entries))
+	for _, e := range entries {
+		body = append(body, primitive.Entry{Key: e.Name, Value: e.Value})
+	}
+	raw, err := primitive.AppendMap(nil, body)
+	if err != nil {
+		return Errorf(Limit, "the map of %s cannot be written: %w", m.ID, err)
+	}
+	m.Content = raw
 	return nil
 }
 

@@ -123,7 +123,7 @@ type Peer struct {
 // Pruner is what a home broker has, too, when it can forget receipts early: all that peer's
 // arrivals at key's destination up to and including key are settled for good on the peer's side.
 type Pruner interface {
-	Prune(peer message.BrokerID, keys []DoubtKey)
+	Settled(peer message.BrokerID, keys []DoubtKey)
 }
 
 // Event is what a bridge tells its home broker.

@@ -149,7 +149,7 @@ func parseKeys(text string) ([]DoubtKey, error) {
 	var out []DoubtKey
 	for line := range strings.SplitSeq(text, "\n") {
 		d, keys, ok := parseKeyLine(line)
-		if !ok || len(keys)%keyChars != 0 {
+		if !ok || keys == "" || len(keys)%keyChars != 0 {
 			return nil, message.Errorf(message.Protocol, "control command: line %.40q", line)
 		}
 		if len(out)+len(keys)/keyChars > MaxTalkKeys {

@@ -199,9 +199,6 @@ func (l *lexer) number() (token, error) {
 	}
 	t := token{kind: kindNumber, text: string(l.src[start:l.pos]), pos: start, end: l.pos}
 	bad := &lexError{start, fmt.Sprintf("%q is not a number", t.text)}
-	if isIDPart(l.at(0)) {
-		return token{}, bad
-	}
 	if isFloat {
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil && f == 0 {

@@ -132,15 +132,18 @@ func (p *parser) power() int {
 	return 0
 }
 
-// expression parses operators of at least the binding power least.
+// expression parses operators of at least the binding power least. After one that ends without a
+// right side, such as IS NULL or IN (...), none may follow that binds tighter.
 func (p *parser) expression(least int) (node, error) {
 	start := p.tok.pos
 	left, err := p.unary()
+	most := powerMultiply
 	for chain := 1; err == nil; chain++ {
 		power := p.power()
-		if power < least || power == 0 {
+		if power < least || power == 0 || power > most {
 			return left, nil
 		}
+		most = power
 		if p.depth+chain > MaxDepth {
 			return nil, p.fail(p.tok.pos, "more than %d operators in a chain", MaxDepth)
 		}

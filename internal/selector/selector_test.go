@@ -223,7 +223,8 @@ func TestDepthAndLengthAreLimited(t *testing.T) {
 }
 
 func TestIdentifiersListEachNameOnce(t *testing.T) {
-	s, err := Parse("b = 1 AND a IN ('x') AND REGEX('y', JMSXUserID) AND b IS NULL AND NOT JMSRedelivered")
+	s, err := Parse("b = 1 AND a IN ('x') AND REGEX('y', JMSXUserID) AND b IS NULL " +
+		"AND NOT JMSRedelivered")
 	if err != nil {
 		t.Fatal(err)
 	}

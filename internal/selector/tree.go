@@ -131,16 +131,17 @@ func (n *isNull) eval(m Fields) (any, error) {
 	return (v == nil) != n.negate, err
 }
 
-// both evaluates two nodes.
+// both evaluates two nodes; the right one only when the left one is not null.
 func both(m Fields, left, right node) (l, r any, err error) {
-	if l, err = left.eval(m); err != nil {
+	if l, err = left.eval(m); err != nil || l == nil {
 		return nil, nil, err
 	}
 	r, err = right.eval(m)
 	return l, r, err
 }
 
-// equal is = and <>. Two nulls are equal, as in ActiveMQ; a null and a value are Unknown.
+// equal is = and <>, with nulls as in ActiveMQ: on the left one is Unknown beside a value, on the
+// right it is a value that equals none, and two are equal.
 type equal struct {
 	condition
 	left, right     node
@@ -148,12 +149,16 @@ type equal struct {
 }
 
 func (n *equal) eval(m Fields) (any, error) {
-	l, r, err := both(m, n.left, n.right)
-	if err != nil || (l == nil) != (r == nil) {
+	l, err := n.left.eval(m)
+	if err != nil {
 		return nil, err
 	}
-	if l == nil {
-		return !n.negate, nil
+	r, err := n.right.eval(m)
+	switch {
+	case err != nil || l == nil && r != nil:
+		return nil, err
+	case l == nil || r == nil:
+		return (l == r) != n.negate, nil
 	}
 	c, ok := compare(l, r, n.convert)
 	return (ok && c == 0) != n.negate, nil

@@ -38,7 +38,8 @@ type Receipt struct {
 	Key Key
 }
 
-// Stored is one message as a page read gives it.
+// Stored is one message as a page read gives it. Of a Message everything is kept but its command
+// Header and Data; empty and nil BrokerPath and Cluster are the same.
 type Stored struct {
 	Seq        Seq
 	Redelivery int32
@@ -52,10 +53,10 @@ type OpKind uint8
 const (
 	Nothing         OpKind = iota // cancelled
 	PutHeader                     // Header
-	DropDestination               // Dest: header, messages, receipts, all
+	DropDestination               // Dest: header, messages, receipts, all; the id is not used again
 	PutMessage                    // Dest, Seq, Message: a key is written once
-	DeleteMessage                 // Dest, Seq, Expiration (of the message)
-	SetRedelivery                 // Dest, Seq, Count
+	DeleteMessage                 // Dest, Seq, Expiration (exactly the message's)
+	SetRedelivery                 // Dest, Seq, Count: of a stored message
 	PutReceipt                    // Dest, Peer, Receipt
 	DropReceipts                  // Dest, Peer: all with N < Receipt.N
 	PutMeta                       // Name, Value; a nil Value deletes
@@ -83,8 +84,19 @@ type Batch struct {
 	Bytes int64 // of the messages put, for turn and commit limits
 }
 
+// Puts reports whether the batch puts a message: only such a batch is refused when space is low.
+func (b *Batch) Puts() bool {
+	for i := range b.Ops {
+		if b.Ops[i].Kind == PutMessage {
+			return true
+		}
+	}
+	return false
+}
+
 // PageRequest asks for stored messages of one destination in ascending sequence, From <= seq < To.
-// At most Count messages or about Bytes bytes are read, but at least one if there is one.
+// A page ends with the message that is its Count-th or that brings the sum of message sizes to
+// Bytes; zero sets no such limit. An empty page says that there is nothing in the range.
 type PageRequest struct {
 	Dest  DestID
 	From  Seq
@@ -101,11 +113,13 @@ type ExpiredRef struct {
 }
 
 // Space tells how much a store holds and whether it can take more. Full means that only batches
-// that put nothing are wanted: the free space is below the reserve.
+// that put nothing are wanted: the free space is below the reserve. What was under way when it
+// became so is still taken from the reserve's upper half; below half of it Apply refuses puts.
 type Space struct {
-	UsedBytes int64
-	FreeBytes int64
-	Full      bool
+	UsedBytes    int64
+	FreeBytes    int64 // -1 when nobody knows
+	ReserveBytes int64
+	Full         bool
 }
 
 // Store is one broker's store. Apply and the reads may run at the same time on two goroutines;
@@ -117,7 +131,8 @@ type Store interface {
 	Meta(name string) ([]byte, error)
 	// Apply makes the batches durable, in order, with one sync. When it fails with an error of
 	// kind message.Limit nothing of the batches is there and the call may be repeated; after any
-	// other error the process must not go on.
+	// other error the process must not go on. A put is refused (Internal) unless its destination
+	// has a header at the end of its batch with Head <= seq < Reserved.
 	Apply(batches []*Batch) error
 	// Page reads messages; it sees every batch that was applied before the call.
 	Page(r PageRequest) ([]Stored, error)

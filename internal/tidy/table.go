@@ -23,9 +23,12 @@ var imports = map[string][]string{
 	"internal/loop":     {"internal/message"},
 	"internal/policy":   {"internal/message"},
 	"internal/store":    {"internal/message"},
-	"internal/wire":     {"internal/message", "openwire"},
-	"internal/network":  {"internal/message"},
-	"internal/tidy":     {},
+	"internal/wire": {
+		"internal/message", "internal/loop", "internal/transport", "internal/rungroup", "openwire",
+		"openwire/primitive",
+	},
+	"internal/network": {"internal/message"},
+	"internal/tidy":    {},
 
 	"internal/broker/...": {
 		"internal/message", "internal/selector", "internal/policy", "internal/loop",
@@ -55,7 +58,9 @@ var imports = map[string][]string{
 	"internal/front/amqp":      front("amqp"),
 	"internal/front/amqp/...":  {"internal/front/amqp/..."},
 
-	"internal/security":  {"internal/message", "internal/loop", "internal/rungroup"},
+	"internal/security": {
+		"internal/message", "internal/loop", "internal/rungroup", "internal/broker",
+	},
 	"internal/transport": {"internal/message", "internal/loop", "internal/rungroup"},
 	"internal/discovery": {
 		"internal/message", "internal/loop", "internal/rungroup", "internal/transport",

@@ -19,6 +19,7 @@ func (q *Queue) Dispatch() {
 	}
 	now := q.env.Mono()
 	q.dueTimes(now)
+	q.deliverClaims(now)
 	q.askGates(now)
 	budget := sliceCopies
 	for i := 0; i < len(q.ready) && budget > 0; {
@@ -75,10 +76,6 @@ func (q *Queue) lookAgain(s *Slot, now time.Duration, budget *int) {
 			continue
 		}
 		*budget--
-		if s.held(c) {
-			q.holdBack(s, c)
-			return
-		}
 		s.again = s.again[1:]
 		if q.expired(c) {
 			continue
@@ -150,12 +147,10 @@ func (q *Queue) offerRing(c *Copy, l int8, now time.Duration) {
 			i++
 			continue
 		}
-		if s.held(c) {
-			s.pos[l] = c.key
-			q.holdBack(s, c)
-			continue
-		}
-		if q.offer(s, c, now) {
+		// The slot has looked at everything below; the wave's end sets the position of those that
+		// stay ready.
+		if key := c.key; q.offer(s, c, now) {
+			s.pos[l] = key + 1
 			return
 		}
 		i++
@@ -169,14 +164,11 @@ func (q *Queue) offer(s *Slot, c *Copy, now time.Duration) bool {
 		q.refused(s, c, v)
 		return false
 	}
-	lane, key := c.lane, c.key
 	q.Hold(c, s)
 	q.turns++
 	q.removeReady(s)
 	s.turn = q.turns
-	// The slot has looked at everything below and at this copy.
-	s.pos[lane] = max(s.pos[lane], key+1)
-	if s.Sub.Take(c) {
+	if s.held(c) && q.claim(s, c) || !s.held(c) && s.Sub.Take(c) {
 		q.insertReady(s)
 		return true
 	}
@@ -193,16 +185,6 @@ func (q *Queue) refused(s *Slot, c *Copy, v message.Verdict) {
 	case message.WakeAt:
 		heap.Push(&q.times, timed{v.At, s, place{c.lane, c.key}})
 		q.armTimer()
-	}
-}
-
-// holdBack takes a network slot out of the ring until the copy is durable and marked.
-func (q *Queue) holdBack(s *Slot, c *Copy) {
-	q.blockSlot(s, message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
-		Reason: message.Committing})
-	q.held = true
-	if c.Durable {
-		q.host.RaiseMark(s, c.Seq)
 	}
 }
 

@@ -136,10 +136,6 @@ func (q *Queue) Refusals(c *Copy, f func(s *Slot, v message.Verdict)) {
 	now := q.env.Mono()
 	for _, s := range q.slots {
 		v := s.Sub.Gate(now)
-		if v.Outcome == message.Deliver && s.held(c) {
-			v = message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
-				Reason: message.Committing}
-		}
 		if v.Outcome == message.Deliver {
 			v = s.Sub.Verdict(c, now)
 		}

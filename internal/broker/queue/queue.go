@@ -42,7 +42,6 @@ type Queue struct {
 	ready   []*Slot // those that may take copies, by (Priority descending, turn)
 	turns   uint64
 	waves   uint64 // number of waves begun
-	held    bool   // a slot may wait for a commit
 	times   timeHeap
 	timer   loop.Timer
 	timerAt time.Duration
@@ -139,11 +138,16 @@ func (q *Queue) Place(c *Copy) {
 	if !c.out {
 		return
 	}
+	q.placeBut(c, nil)
+}
+
+// placeBut is Place, but one slot does not look again.
+func (q *Queue) placeBut(c *Copy, but *Slot) {
 	delete(q.out, c.Seq)
 	c.Owner, c.Doubts = nil, nil
 	q.place(c, main, c.Seq)
 	for _, s := range q.slots {
-		if s.pos[main] > c.key {
+		if s != but && s.pos[main] > c.key {
 			s.lookAgain(place{main, c.key})
 		}
 	}
@@ -256,6 +260,7 @@ func (q *Queue) Attach(sub Subscriber, t Traits) *Slot {
 
 // Detach removes a subscription. Its copies that are out stay so until they are returned.
 func (q *Queue) Detach(s *Slot) {
+	q.Unclaim(s)
 	q.removeReady(s)
 	if s.gate != nil {
 		s.gate.Stop()
@@ -287,14 +292,8 @@ func (q *Queue) consumersChanged(cause *Slot) {
 // Committed tells that a stored copy is durable.
 func (q *Queue) Committed(c *Copy) {
 	c.Durable = true
-	if !q.held {
-		return
-	}
-	q.held = false
-	for _, s := range q.slots {
-		if s.block.Reason == message.Committing {
-			s.Ready()
-		}
+	if _, claimed := c.Owner.(*Slot); claimed {
+		q.wake()
 	}
 }
 

@@ -39,6 +39,9 @@ type Slot struct {
 	gate  loop.Timer
 	mark  uint64 // Mark: stored copies at or above it are not taken
 
+	claims  []*Copy // taken for the slot, not durable or not below the mark yet
+	raising uint64  // a mark above the copies below it was asked for
+
 	pos       [laneCount]uint64
 	consumers [laneCount]uint64 // lowest key refused until the consumers change; none = noKey
 	again     []place           // to look at again, ascending
@@ -89,8 +92,8 @@ func (s *Slot) Rescan() {
 func (s *Slot) SetMark(seq uint64) {
 	if seq > s.mark {
 		s.mark = seq
-		if s.block.Reason == message.Committing {
-			s.Ready()
+		if len(s.claims) > 0 && s.queue != nil {
+			s.queue.wake()
 		}
 	}
 }

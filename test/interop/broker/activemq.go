@@ -26,9 +26,13 @@ func (b *Broker) activemq() *exec.Cmd {
 		filepath.Join(home, "lib", "*"), filepath.Join(home, "lib", "optional", "*"),
 		filepath.Join(home, "bin", "activemq.jar"),
 	}, ":")
-	return exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+	jvm := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"} // quick to start
+	if b.real {
+		jvm = []string{"-Xms64m", "-Xmx1g"}
+	}
+	return exec.Command("java", append(jvm,
 		"-Dlog4j.configuration=file:"+log, "-Djava.util.logging.config.file=/dev/null",
 		"-Dactivemq.home="+home, "-Dactivemq.base="+b.dir, "-Djava.io.tmpdir="+b.dir,
 		"-cp", classpath, "org.apache.activemq.console.Main", "start",
-		"xbean:file:"+filepath.Join(b.dir, "activemq.xml"))
+		"xbean:file:"+filepath.Join(b.dir, "activemq.xml"))...)
 }

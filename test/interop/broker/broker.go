@@ -40,6 +40,7 @@ type Broker struct {
 	t    testing.TB
 	kind Kind
 	name string
+	real bool // Options.Bench
 	port int
 	dir  string
 	run  *running
@@ -61,7 +62,7 @@ func Start(t testing.TB, k Kind, o Options) *Broker {
 	if o.Port == 0 {
 		o.Port = freePort(t)
 	}
-	b := &Broker{t: t, kind: k, name: o.Name, port: o.Port, dir: t.TempDir()}
+	b := &Broker{t: t, kind: k, name: o.Name, real: o.Bench, port: o.Port, dir: t.TempDir()}
 	b.write("activemq.xml", o.render(o.Port, filepath.Join(b.dir, "data")))
 	t.Cleanup(func() {
 		b.Kill9()

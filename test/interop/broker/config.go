@@ -16,6 +16,7 @@ type Options struct {
 	Policy     string      // <policyEntry> elements
 	Plugins    string      // elements of <plugins>; the statistics plugin is always there
 	Elements   string      // more child elements of <broker>
+	Bench      bool        // as in production: a JVM with 1 GiB and all its compilers, no assertions
 	Config     string      // a whole activemq.xml instead; {port} and {data} are filled in
 }
 
@@ -72,8 +73,8 @@ func (o Options) render(port int, data string) string {
 			"</persistenceAdapter>\n", data)
 	}
 	fmt.Fprintf(&b, "<plugins>%s<statisticsBrokerPlugin/></plugins>\n", o.Plugins)
-	b.WriteString("<systemUsage><systemUsage><storeUsage><storeUsage limit=\"1 gb\"/></storeUsage>" +
-		"<tempUsage><tempUsage limit=\"1 gb\"/></tempUsage></systemUsage></systemUsage>\n")
+	b.WriteString("<systemUsage><systemUsage><storeUsage><storeUsage limit=\"50 gb\"/></storeUsage>" +
+		"<tempUsage><tempUsage limit=\"10 gb\"/></tempUsage></systemUsage></systemUsage>\n")
 	uri := fmt.Sprintf("tcp://127.0.0.1:%d", port)
 	if o.Transport != "" {
 		uri += "?" + o.Transport

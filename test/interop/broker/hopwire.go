@@ -16,7 +16,11 @@ var errNoCommand = errors.New("this tree has no cmd/hopwire")
 // hopwire is the command of this tree's own broker.
 func (b *Broker) hopwire() *exec.Cmd {
 	b.t.Helper()
-	binary, err := build()
+	builder := buildTested
+	if b.real {
+		builder = buildPlain
+	}
+	binary, err := builder()
 	if errors.Is(err, errNoCommand) {
 		b.t.Skip(err)
 	}
@@ -28,25 +32,44 @@ func (b *Broker) hopwire() *exec.Cmd {
 	return cmd
 }
 
-// build makes the hopwire binary once in this process, in the tree's folder bin. It is moved into
-// place, so that test processes beside this one may do the same.
-var build = sync.OnceValues(func() (string, error) {
+// The hopwire binary is built at most once in this process, with heavy assertions or without.
+var (
+	buildTested = sync.OnceValues(func() (string, error) { return build("test", "invariants") })
+	buildPlain  = sync.OnceValues(func() (string, error) { return build("bench", "") })
+)
+
+// Has reports whether this tree can make brokers of a kind.
+func Has(k Kind) bool {
+	if k != Hopwire {
+		return true
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(root, "cmd", "hopwire"))
+	return err == nil
+}
+
+// build makes a binary in the tree's folder bin. It is moved into place, so that test processes
+// beside this one may do the same.
+func build(name, tags string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Join(root, "cmd", "hopwire")); err != nil {
+	if !Has(Hopwire) {
 		return "", errNoCommand
 	}
-	binary := filepath.Join(root, "bin", "hopwire-test")
+	binary := filepath.Join(root, "bin", "hopwire-"+name)
 	fresh := fmt.Sprintf("%s-%d", binary, os.Getpid())
-	cmd := exec.Command("go", "build", "-tags", "invariants", "-o", fresh, "./cmd/hopwire")
+	cmd := exec.Command("go", "build", "-tags", tags, "-o", fresh, "./cmd/hopwire")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build ./cmd/hopwire: %w\n%s", err, out)
 	}
 	return binary, os.Rename(fresh, binary)
-})
+}
 
 // moduleRoot is the folder with the go.mod of the tree that this file was compiled from.
 func moduleRoot() (string, error) {

@@ -1,0 +1,217 @@
+package hopwire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"hopwire/internal/bridge"
+	"hopwire/internal/broker"
+	"hopwire/internal/config"
+	"hopwire/internal/loop"
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+	"hopwire/internal/store/disk"
+	"hopwire/internal/store/mem"
+)
+
+// Version is the version of this Hopwire.
+const Version = "0.1.0"
+
+// About says in one line what this is.
+func About() string {
+	return "hopwire " + Version + " (" + runtime.Version() + " " + runtime.GOOS + "/" +
+		runtime.GOARCH + ")"
+}
+
+// ErrRefused is the cause of an error when a configuration would run without something that keeps
+// it safe.
+var ErrRefused = errors.New("the configuration is refused")
+
+// Options say how brokers are read and run. The zero value works.
+type Options struct {
+	// Compat takes the defaults of ActiveMQ 5 (up to 5.17) or 6 (5.18 and later). Default 0: 5,
+	// with a warning about settings that only newer versions have.
+	Compat int
+	// Defines are values of ${name} placeholders; property files come first.
+	Defines map[string]string
+
+	NoWait               bool // fail when a data folder is in use, instead of waiting as its slave
+	IgnoreSecurity       bool // start although settings that restrict access are not honoured
+	IgnoreUnknownPlugins bool // start without plugins of unknown classes
+	StrictListeners      bool // refuse to listen beyond this machine without authentication
+
+	// Log gets the log lines; default is slog.Default().
+	Log *slog.Logger
+	// OnWait is called with a line that names the holder when a data folder is in use.
+	OnWait func(line string)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.OnWait == nil {
+		o.OnWait = func(line string) { o.Log.Warn(line) }
+	}
+	return o
+}
+
+// Setup is one broker as its file describes it, ready to start.
+type Setup struct {
+	config  *config.Config
+	options Options
+}
+
+// Load reads a configuration file. The error holds a line for each mistake; one that wraps
+// ErrRefused names what would have to be ignored.
+func Load(path string, o Options) (*Setup, error) {
+	c, err := config.Load(path, config.Options{Compat: o.Compat, Defines: o.Defines})
+	if err != nil {
+		return nil, err
+	}
+	if r := c.Refusals(o.IgnoreSecurity, o.IgnoreUnknownPlugins); len(r) > 0 {
+		var lines []string
+		for _, n := range r {
+			lines = append(lines, n.String())
+		}
+		return nil, fmt.Errorf("%w:\n%s\n(--ignore-security and --ignore-unknown-plugins start"+
+			" anyway)", ErrRefused, strings.Join(lines, "\n"))
+	}
+	return &Setup{c, o.withDefaults()}, nil
+}
+
+// File is the path of the file.
+func (s *Setup) File() string { return s.config.File }
+
+// Notices are the settings of the file that have no effect, and other things to know, a line each.
+func (s *Setup) Notices() []string {
+	var lines []string
+	for _, n := range s.config.Notices {
+		lines = append(lines, n.String())
+	}
+	return lines
+}
+
+// Compatibility says which ActiveMQ's defaults hold, and what that decides.
+func (s *Setup) Compatibility() []string {
+	level := fmt.Sprintf("level %d", s.config.Compat)
+	if !s.config.CompatGiven {
+		level += " (no --compat given)"
+	}
+	return []string{level + ": " + strings.Join(config.CompatDefaults(s.config.Compat), ", ")}
+}
+
+// Broker is a running broker. Its methods may be called from any goroutine.
+type Broker struct {
+	config  *config.Broker
+	compat  int
+	options Options
+	log     *slog.Logger
+	started time.Time
+
+	loop      *loop.Loop
+	store     store.Store
+	committer *store.Committer
+	core      *broker.Broker
+	home      *bridge.Home
+	edges
+
+	stop func() // begins to stop
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+// metaBrokerID is the name under which a store keeps its broker's id.
+const metaBrokerID = "brokerId"
+
+// openStore opens the broker's store and gives the broker's id.
+func (s *Setup) openStore(ctx context.Context, c *config.Broker,
+	fatal func(error)) (store.Store, message.BrokerID, error) {
+	fresh := newBrokerID(c.Name, time.Now())
+	if c.ID != "" {
+		fresh = message.BrokerID(c.ID)
+	}
+	if c.Persistence.Memory {
+		return mem.New(), fresh, nil
+	}
+	if c.DeleteAllMessagesOnStartup {
+		s.options.Log.Warn("deleteAllMessagesOnStartup: the store is emptied",
+			"folder", c.Persistence.Directory)
+	}
+	st, err := disk.Open(ctx, disk.Options{Dir: c.Persistence.Directory,
+		NoWait: s.options.NoWait, OnWait: s.options.OnWait, OnFatal: fatal,
+		OnFull:    func(line string) { s.options.Log.Error(line) },
+		OnRoom:    func() { s.options.Log.Warn("the store has room again") },
+		OnWarning: func(line string) { s.options.Log.Warn(line) },
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := keepID(st, fresh, c.ID != "")
+	if err == nil && c.DeleteAllMessagesOnStartup {
+		err = empty(st)
+	}
+	if err != nil {
+		return nil, "", errors.Join(err, st.Close())
+	}
+	return st, id, nil
+}
+
+// keepID gives the id that the store's broker has; a new store, or a configured id, sets it.
+func keepID(st store.Store, fresh message.BrokerID, configured bool) (message.BrokerID, error) {
+	old, err := st.Meta(metaBrokerID)
+	if err != nil {
+		return "", err
+	}
+	if old != nil && !configured {
+		return message.BrokerID(old), nil
+	}
+	if string(old) == string(fresh) {
+		return fresh, nil
+	}
+	return fresh, st.Apply([]*store.Batch{{Ops: []store.Op{
+		{Kind: store.PutMeta, Name: metaBrokerID, Value: []byte(fresh)}}}})
+}
+
+// empty removes all destinations of a store.
+func empty(st store.Store) error {
+	headers, err := st.Headers()
+	if err != nil {
+		return err
+	}
+	b := &store.Batch{}
+	for _, h := range headers {
+		b.Ops = append(b.Ops, store.Op{Kind: store.DropDestination, Dest: h.ID})
+	}
+	return st.Apply([]*store.Batch{b})
+}
+
+// Name is the broker's name.
+func (b *Broker) Name() string { return b.config.Name }
+
+// DataFolder is the store's folder, "" when there is none.
+func (b *Broker) DataFolder() string {
+	if b.config.Persistence.Memory {
+		return ""
+	}
+	return b.config.Persistence.Directory
+}
+
+// Stop begins a clean stop: links are drained, clients closed, the store closed. Wait tells when
+// it is done.
+func (b *Broker) Stop() { b.stop() }
+
+// Wait waits until the broker has ended, and gives the reason unless it was Stop.
+func (b *Broker) Wait() error {
+	<-b.done
+	return b.err
+}
+
+// pid is told by the management model.
+var pid = os.Getpid()

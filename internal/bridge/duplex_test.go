@@ -1,0 +1,197 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+// The initiator's side of a duplex bridge, as captured between two ActiveMQ 5.17.2.
+func TestDuplexConversationIsThatOfActiveMQ(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Duplex, o.Name = true, "ncdup" })
+	w.connect(Hello{})
+	if got := w.link.sent[1].(*message.ConnectionInfo).ID; !strings.HasPrefix(string(got),
+		"netA->netB-") || !strings.HasSuffix(string(got), ":3") {
+		t.Errorf("connection id %s", got)
+	}
+	same(t, "set-up", shorts(w.link.take()), []string{
+		"1 BrokerInfo netA network=true duplex=true",
+		"2 ConnectionInfo ncdup_netA_outbound master=true manageable=false",
+		"3 SessionInfo 1",
+		"4 ProducerInfo 1:1 ",
+		"5 ConsumerInfo 1:1 topic://ActiveMQ.Advisory.Consumer.>," +
+			"ActiveMQ.Advisory.TempQueue,ActiveMQ.Advisory.TempTopic prefetch=1000 async=true",
+	})
+	there := message.ConnectionID("netD->netC-1-2-4:3")
+	for _, c := range []message.Command{
+		&message.ConnectionInfo{ID: there},
+		&message.SessionInfo{ID: message.SessionID{Connection: there, Value: 1}},
+		&message.ProducerInfo{ID: message.ProducerID{Connection: there, Session: 1, Value: 1}},
+		&message.ConsumerInfo{ID: message.ConsumerID{Connection: there, Session: 1, Value: 1},
+			Destination: topic("ActiveMQ.Advisory.Consumer.>")},
+	} {
+		w.dial.receive(c)
+	}
+	w.demands("topic://ActiveMQ.Advisory.Consumer.>")
+
+	// The peer's consumer comes as a plain message; ours goes as one, asking no answer.
+	c := consumer(1, "NET.Q")
+	m := advisoryMessage("Consumer.Queue.NET.Q", c)
+	m.Producer = message.ProducerID{Connection: there, Session: 1, Value: 1}
+	w.dial.receive(m)
+	w.env.settle()
+	w.demands("queue://NET.Q", "topic://ActiveMQ.Advisory.Consumer.>")
+	w.deliver("queue://NET.Q", 1, text("NET.Q", 1))
+	w.home.take()
+	w.deliver("topic://ActiveMQ.Advisory.Consumer.>", 1,
+		advisoryMessage("Consumer.Queue.NET.R", consumer(9, "NET.R")))
+	same(t, "sent", shorts(w.link.take()), []string{
+		"6 Message queue://NET.Q 1 path=[ID:netA] producer=1:1 ask",
+		"7 Message topic://ActiveMQ.Advisory.Consumer.Queue.NET.R 1 path=[ID:netA] producer=1:1",
+	})
+	if got := w.home.take()[0]; got != "acked topic://ActiveMQ.Advisory.Consumer.> 1" {
+		t.Error(got)
+	}
+
+	// The reverse direction: taken, then answered.
+	w.home.hold = true
+	in := text("NET.R", 5)
+	in.CommandID, in.ResponseRequired = 10, true
+	w.dial.receive(in)
+	same(t, "before it is safe", shorts(w.link.take()), nil)
+	w.home.dones[0](nil)
+	same(t, "answer", shorts(w.link.take()), []string{"8 Response to=10"})
+	got := w.home.got[0]
+	if got.Producer.Connection != w.c.bridge.inbound || got.ID != text("NET.R", 5).ID {
+		t.Errorf("received %+v", got)
+	}
+	w.dial.receive(&message.MessageAck{Consumer: message.ConsumerID{Connection: there}})
+	w.state(Running)
+}
+
+func TestRefusedArrivalIsAnsweredWithItsKind(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{message.Errorf(message.Denied, "no"), "javax.jms.JMSSecurityException"},
+		{message.Errorf(message.Limit, "no"), "javax.jms.ResourceAllocationException"},
+		{message.Errorf(message.InvalidDestination, "no"), "javax.jms.InvalidDestinationException"},
+		{message.Errorf(message.Internal, "no"), "javax.jms.JMSException"},
+	} {
+		if got := answer(1, c.err).Exception; got.Class != c.want || got.Message != "no" {
+			t.Errorf("%v: %+v", c.err, got)
+		}
+	}
+}
+
+// accept plays an initiator's BrokerInfo towards a home of our own.
+func accept(t *testing.T, w *world, hello Hello, edit func(*Options)) (*Acceptor, *fakeLink) {
+	t.Helper()
+	o := DefaultOptions(5)
+	o.Name, o.Duplex = "ncdup", true
+	if edit != nil {
+		edit(&o)
+	}
+	info := peerInfo
+	info.NetworkConnection, info.Duplex = true, true
+	info.NetworkProperties = o.properties(info)
+	l := &fakeLink{}
+	a, err := w.h.Accept(l, hello, &info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.env.settle()
+	return a, l
+}
+
+func TestAcceptorStartsItsHalfWithTheInitiatorsSettings(t *testing.T) {
+	w := newWorld(t, nil)
+	a, l := accept(t, w, Hello{}, func(o *Options) {
+		o.ConsumerTTL, o.MessageTTL, o.PrefetchSize = 3, 4, 77
+		o.StaticallyIncluded = []message.Destination{queue("S")}
+	})
+	same(t, "set-up", shorts(l.take()), []string{
+		"1 ConnectionInfo ncdup_netA_outbound master=true manageable=false",
+		"2 SessionInfo 1",
+		"3 ProducerInfo 1:1 ",
+		"4 ConsumerInfo 1:1 topic://ActiveMQ.Advisory.Consumer.>," +
+			"ActiveMQ.Advisory.TempQueue,ActiveMQ.Advisory.TempTopic prefetch=77 async=true",
+	})
+	if a.opts.ConsumerTTL != 3 || a.opts.MessageTTL != 4 || a.Status().State != Running {
+		t.Errorf("options %+v, state %v", a.opts, a.Status().State)
+	}
+	s := w.home.sub(t, "queue://S")
+	if s.Info.ClientID != "ncdup_netB_inbound_duplex_netA" {
+		t.Errorf("client id %s", s.Info.ClientID)
+	}
+	a.Receive(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "x", Session: 1, Value: 1},
+		Destination: topic("ActiveMQ.Advisory.Connection")})
+	w.demands("queue://S", "topic://ActiveMQ.Advisory.Connection")
+	a.Receive(&message.RemoveInfo{Object: message.ConsumerID{Connection: "x", Session: 1, Value: 1}})
+	w.demands("queue://S")
+	a.Down(nil)
+	w.demands()
+	if len(w.h.Accepted()) != 0 || a.Status().State != Stopped {
+		t.Error("the half outlives its connection")
+	}
+}
+
+func TestNewDuplexConnectionReplacesTheOld(t *testing.T) {
+	w := newWorld(t, nil)
+	old, link := accept(t, w, Hello{}, nil)
+	accept(t, w, Hello{}, func(o *Options) { o.Name = "other" })
+	accept(t, w, Hello{}, nil)
+	if link.closed == "" || old.Status().State != Stopped || len(w.h.Accepted()) != 2 {
+		t.Errorf("the old link: %q; %d halves", link.closed, len(w.h.Accepted()))
+	}
+}
+
+func TestAcceptorAnswersAboutDoubtsAndAsksItsOwn(t *testing.T) {
+	w := newWorld(t, nil)
+	mine := doubtsOf(2)
+	w.home.doubts = mine[:1]
+	w.home.known[mine[1].Key.Key] = true
+	a, l := accept(t, w, Hello{HopwireLevel: 1}, nil)
+	sent := l.take()
+	ask, err := network.ParseTalk(sent[len(sent)-1].(*message.ControlCommand).Command)
+	if err != nil || len(ask.Keys) != 1 || a.Status().State != Resolving {
+		t.Fatalf("%+v %v", ask, err)
+	}
+	their := network.Talk{Kind: network.Ask, ID: 5, Keys: []network.DoubtKey{mine[0].Key,
+		mine[1].Key}}
+	a.Receive(&message.ControlCommand{Command: their.Encode()})
+	same(t, "answer", shorts(l.take()), []string{"6 ControlCommand hopwire/1 known 5 01"})
+	a.Receive(&message.ControlCommand{Command: network.Talk{Kind: network.Known, ID: ask.ID,
+		Known: []bool{true}}.Encode()})
+	if a.Status().State != Running {
+		t.Errorf("state %v", a.Status().State)
+	}
+	a.Receive(&message.ControlCommand{Command: network.Talk{Kind: network.Settled,
+		Keys: their.Keys[:1]}.Encode()})
+	if len(w.home.pruned) != 1 {
+		t.Error("nothing was pruned")
+	}
+	a.Receive(&message.ControlCommand{Command: "hopwire/1 nonsense 1"})
+	if a.Status().State != Stopped {
+		t.Error("talk that makes no sense ends the link")
+	}
+}
+
+func TestWhatTheListsExcludeIsNotTakenEither(t *testing.T) {
+	w := newWorld(t, nil)
+	a, l := accept(t, w, Hello{HopwireLevel: 1}, func(o *Options) {
+		o.Excluded = []message.Destination{queue("no")}
+	})
+	l.take()
+	in := text("no", 1)
+	in.CommandID, in.ResponseRequired = 9, true
+	a.Receive(in)
+	same(t, "answer", shorts(l.take()), []string{
+		"5 Response to=9 javax.jms.JMSSecurityException"})
+	if len(w.home.got) != 0 {
+		t.Error("it was taken")
+	}
+}

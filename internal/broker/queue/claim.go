@@ -1,0 +1,97 @@
+package queue
+
+import (
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// Claimer is a Subscriber that gets copies only when they are durable and marked. A copy whose turn
+// it is before that is claimed: nobody else gets it, it counts in the window, and Take follows.
+type Claimer interface {
+	// Claim charges the window for a copy; it reports whether there is room for more.
+	Claim(c *Copy) bool
+	// Unclaim gives the room back: Take follows, or the copy goes elsewhere.
+	Unclaim(c *Copy)
+}
+
+// claim keeps a copy for the slot until it is durable and below the mark.
+func (q *Queue) claim(s *Slot, c *Copy) bool {
+	s.claims = append(s.claims, c)
+	if c.Durable {
+		q.wake()
+	}
+	return s.Sub.(Claimer).Claim(c)
+}
+
+// deliverClaims hands the claimed copies over that are durable and marked, each slot's in order.
+func (q *Queue) deliverClaims(now time.Duration) {
+	for i := 0; i < len(q.slots); i++ {
+		if s := q.slots[i]; len(s.claims) > 0 {
+			q.deliverClaimsOf(s, now)
+		}
+	}
+}
+
+func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
+	gate := false
+	for len(s.claims) > 0 {
+		c := s.claims[0]
+		if c.Owner != any(s) {
+			q.unclaim(s)
+			s.Ready()
+			continue
+		}
+		if s.held(c) {
+			if c.Durable && s.raising <= c.Seq {
+				s.raising = c.Seq + 1
+				q.host.RaiseMark(s, c.Seq)
+			}
+			if s.held(c) {
+				return
+			}
+		}
+		q.unclaim(s)
+		if q.expired(c) {
+			s.Ready()
+			continue
+		}
+		if !gate {
+			if v := s.Sub.Gate(now); v.Outcome != message.Deliver {
+				q.Place(c)
+				q.Unclaim(s)
+				q.blockSlot(s, v)
+				return
+			}
+			gate = true
+		}
+		if v := s.Sub.Verdict(c, now); v.Outcome != message.Deliver {
+			q.placeBut(c, s)
+			q.refused(s, c, v)
+			s.Ready()
+			continue
+		}
+		if gate = s.Sub.Take(c); !gate {
+			q.removeReady(s)
+		}
+	}
+}
+
+// unclaim takes the first copy off the slot's claims.
+func (q *Queue) unclaim(s *Slot) {
+	c := s.claims[0]
+	s.claims[0] = nil
+	s.claims = s.claims[1:]
+	s.Sub.(Claimer).Unclaim(c)
+}
+
+// Unclaim gives back everything the slot has claimed.
+func (q *Queue) Unclaim(s *Slot) {
+	for len(s.claims) > 0 {
+		c := s.claims[0]
+		q.unclaim(s)
+		if c.Owner == any(s) {
+			q.Place(c)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+// Package cli is the command line: hopwire start, status, explain and the others, as structs that
+// kong fills from arguments.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"hopwire"
+	"hopwire/internal/cli/demo"
+	"hopwire/internal/config"
+	"hopwire/internal/message"
+	"hopwire/internal/rungroup"
+)
+
+// Exit codes of every command.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2 // the command line or a file is wrong
+	exitUnavailable = 3 // a port, a lock or a peer cannot be had
+)
+
+// grammar is the command line.
+type grammar struct {
+	Start   startCommand   `cmd:"" help:"Run brokers from activemq.xml files, in the foreground."`
+	Demo    demoCommand    `cmd:"" help:"Play three stories about two linked brokers, live."`
+	Status  statusCommand  `cmd:"" help:"Show running brokers, their bridges and destinations."`
+	Explain explainCommand `cmd:"" help:"Tell why a queue's messages are where they are."`
+	Stop    stopCommand    `cmd:"" help:"Stop running brokers."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// streams are where a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// Main runs the command line and gives the exit code.
+func Main(args []string, in io.Reader, out, errOut io.Writer) int {
+	var g grammar
+	exited, code := false, exitDone
+	parser, err := kong.New(&g,
+		kong.Name("hopwire"),
+		kong.Description("A message broker for networks of brokers. It speaks OpenWire, links"+
+			" with ActiveMQ Classic in either direction, and reads its activemq.xml."),
+		kong.Writers(out, errOut),
+		kong.Exit(func(c int) { exited, code = true, c }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{"version": hopwire.Version},
+	)
+	if err != nil {
+		fmt.Fprintln(errOut, "hopwire:", err)
+		return exitFailed
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if exited {
+		return code
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "hopwire: %v; see hopwire --help\n", err)
+		return exitUsage
+	}
+	ctx, cancel := interruptible()
+	defer cancel()
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	if err := parsed.Run(&streams{in, out, errOut}); err != nil {
+		fmt.Fprintln(errOut, "hopwire:", err)
+		return exitCode(err)
+	}
+	return exitDone
+}
+
+// interruptible is a context that the first SIGINT or SIGTERM ends; the second ends the process.
+func interruptible() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	g := rungroup.New(context.Background())
+	g.Go("signals", func(done context.Context) error {
+		for {
+			select {
+			case <-signals:
+			case <-done.Done():
+				return nil
+			}
+			if ctx.Err() != nil {
+				fmt.Fprintln(os.Stderr, "hopwire: second signal: ends now")
+				os.Exit(exitFailed)
+			}
+			cancel()
+		}
+	})
+	return ctx, func() { signal.Stop(signals); g.Stop(); cancel() }
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ text string }
+
+func (e usageError) Error() string { return e.text }
+
+// exitCode tells the kind of an error by the exit code.
+func exitCode(err error) int {
+	var usage usageError
+	var problems config.Problems
+	switch {
+	case errors.As(err, &usage), errors.As(err, &problems), errors.Is(err, os.ErrNotExist):
+		return exitUsage
+	case errors.Is(err, hopwire.ErrRefused):
+		return exitUsage
+	case message.KindOf(err) == message.Unavailable, errors.Is(err, syscall.EADDRINUSE),
+		errors.Is(err, syscall.ECONNREFUSED):
+		return exitUnavailable
+	}
+	return exitFailed
+}
+
+// demoCommand is hopwire demo.
+type demoCommand struct {
+	Plain bool `help:"Write plain lines, also on a terminal."`
+}
+
+// Run plays the demo.
+func (c *demoCommand) Run(ctx context.Context, s *streams) error {
+	return demo.Run(ctx, s.out, !c.Plain && isTerminal(s.out))
+}
+
+// isTerminal reports whether what is written is seen as it is written.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}
+
+// versionCommand is hopwire version.
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run(s *streams) error {
+	_, err := fmt.Fprintln(s.out, hopwire.About())
+	return err
+}

@@ -1,0 +1,265 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+
+	"hopwire/internal/message"
+)
+
+// broker binds <broker>.
+func (b *builder) broker(n *bean) *Broker {
+	out := &Broker{
+		Pos:                              n.pos,
+		Name:                             n.text("brokerName"),
+		ID:                               n.text("brokerId"),
+		DeleteAllMessagesOnStartup:       n.bool("deleteAllMessagesOnStartup"),
+		AdvisorySupport:                  n.bool("advisorySupport"),
+		AnonymousProducerAdvisorySupport: n.bool("anonymousProducerAdvisorySupport"),
+		UseVirtualTopics:                 n.bool("useVirtualTopics"),
+		UseVirtualDestSubs:               n.bool("useVirtualDestSubs"),
+		UseVirtualDestSubsOnCreation:     n.bool("useVirtualDestSubsOnCreation"),
+		ExpireActiveDurableSubs:          n.bool("enableMessageExpirationOnActiveDurableSubs"),
+		OfflineDurableTimeout:            n.millis("offlineDurableSubscriberTimeout"),
+		OfflineDurableCheck:              n.millis("offlineDurableSubscriberTaskSchedule"),
+		RejectDurableConsumers:           n.bool("rejectDurableConsumers"),
+		AllowTempAutoCreationOnSend:      n.bool("allowTempAutoCreationOnSend"),
+		PopulateJMSXUserID:               n.bool("populateJMSXUserID"),
+		UsePrincipalForJMSXUserID:        n.bool("useAuthenticatedPrincipalForJMSXUserID"),
+		PurgePeriod:                      n.millis("schedulePeriodForDestinationPurge"),
+		MaxPurgedPerSweep:                n.int("maxPurgedDestinationsPerSweep"),
+		MaxInflatedBytes:                 n.size("maxInflatedDataSize"),
+		MaxUncommitted:                   n.int("maxUncommittedCount"),
+		RollbackOnlyOnAsyncException:     n.bool("rollbackOnlyOnAsyncException"),
+	}
+	if out.Name == "" {
+		b.problem(n.at("brokerName"), "brokerName on <broker> is empty")
+	}
+	data := n.text("dataDirectory")
+	if n.has("dataDirectoryFile") {
+		data = n.text("dataDirectoryFile")
+	}
+	out.DataDirectory = filepath.Join(data, safeFileName(out.Name))
+	out.Persistence = b.persistence(n, out.DataDirectory)
+	out.Usage = b.usage(n)
+	out.Policy = b.policyMap(n.one("destinationPolicy"))
+	for _, d := range n.many("destinations") {
+		out.Destinations = append(out.Destinations, b.destination(d).Destination)
+	}
+	for _, t := range n.many("transportConnectors") {
+		if t := b.transport(t); t != nil {
+			out.Transports = append(out.Transports, t)
+		}
+	}
+	b.networks(n, out)
+	b.plugins(n, out)
+	b.virtual(n, out)
+	return out
+}
+
+// safeFileName makes a broker's name the name of one folder.
+func safeFileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r == 0 {
+			return '_'
+		}
+		return r
+	}, strings.Trim(name, "."))
+}
+
+func (b *builder) persistence(n *bean, dir string) Persistence {
+	p := Persistence{Memory: !n.bool("persistent"), Sync: true,
+		Directory: filepath.Join(dir, "KahaDB")}
+	adapter := n.one("persistenceAdapter")
+	if adapter == nil {
+		adapter = n.one("persistenceFactory")
+	}
+	if adapter == nil {
+		return p
+	}
+	switch adapter.el.Name {
+	case "memoryPersistenceAdapter":
+		p.Memory = true
+	case "kahaDB":
+		if d := adapter.text("directory"); d != "" {
+			p.Directory = d
+		}
+		strategy := strings.ToUpper(adapter.text("journalDiskSyncStrategy"))
+		if !adapter.bool("enableJournalDiskSyncs") && !adapter.has("journalDiskSyncStrategy") {
+			strategy = "NEVER"
+		}
+		p.Sync = strategy == "ALWAYS"
+		if strategy == "PERIODIC" {
+			p.SyncInterval = adapter.millis("journalDiskSyncInterval")
+		}
+	}
+	return p
+}
+
+func (b *builder) usage(n *bean) Usage {
+	var u Usage
+	outer := n.one("systemUsage")
+	if outer == nil {
+		outer = b.empty("systemUsage", n.pos)
+	}
+	limit := func(name, percent string) Limit {
+		l := outer.one(name)
+		if l == nil {
+			l = b.empty(name, outer.pos)
+		}
+		if l.has("limit") && l.has(percent) {
+			b.problem(l.at(percent), "<%s> has both limit and %s", name, percent)
+		}
+		out := Limit{Bytes: l.size("limit")}
+		if out.Percent = l.int(percent); out.Percent > 0 {
+			out.Bytes = 0
+			if percent == "percentLimit" {
+				out.Total = l.size("total")
+			}
+		}
+		return out
+	}
+	u.Memory = limit("memoryUsage", "percentOfJvmHeap")
+	u.Store = limit("storeUsage", "percentLimit")
+	u.Temp = limit("tempUsage", "percentLimit")
+	u.AdjustLimits = n.bool("adjustUsageLimits")
+	u.FailIfNoSpace = outer.bool("sendFailIfNoSpace")
+	u.FailAfter = outer.millis("sendFailIfNoSpaceAfterTimeout")
+	return u
+}
+
+// empty returns an element without settings: all defaults.
+func (b *builder) empty(name string, at Pos) *bean {
+	return &bean{el: elementByName[name], pos: at, compat: b.compat}
+}
+
+// plugins binds the plugins that are honoured.
+func (b *builder) plugins(n *bean, out *Broker) {
+	for _, p := range n.many("plugins") {
+		switch p.el.Name {
+		case "statisticsBrokerPlugin":
+			out.Statistics = true
+		case "simpleAuthenticationPlugin":
+			if out.Auth != nil {
+				b.problem(p.pos, "a second <simpleAuthenticationPlugin>")
+			}
+			out.Auth = b.simpleAuth(p)
+		}
+	}
+}
+
+func (b *builder) simpleAuth(n *bean) *SimpleAuth {
+	auth := &SimpleAuth{
+		Anonymous:      n.bool("anonymousAccessAllowed"),
+		AnonymousUser:  n.text("anonymousUser"),
+		AnonymousGroup: n.text("anonymousGroup"),
+	}
+	seen := make(map[string]bool)
+	for _, u := range n.many("users") {
+		user := User{Name: u.text("username"), Password: u.raw("password")}
+		for g := range strings.SplitSeq(u.text("groups"), ",") {
+			if g = strings.TrimSpace(g); g != "" {
+				user.Groups = append(user.Groups, g)
+			}
+		}
+		switch {
+		case user.Name == "":
+			b.problem(u.pos, "<authenticationUser> without username")
+		case !u.has("password"):
+			b.problem(u.pos, "<authenticationUser> %s without password", user.Name)
+		case seen[user.Name]:
+			b.problem(u.pos, "a second <authenticationUser> %s", user.Name)
+		}
+		if _, ok := encrypted(user.Password); ok {
+			b.problem(u.at("password"), "ENC(...) is only decrypted in a property file: name it by ${...}")
+		}
+		seen[user.Name] = true
+		auth.Users = append(auth.Users, user)
+	}
+	return auth
+}
+
+var destinationKinds = map[string]message.Kind{"queue": message.Queue, "topic": message.Topic,
+	"tempQueue": message.TempQueue, "tempTopic": message.TempTopic}
+
+// destination binds one <queue>, <topic>, <tempQueue> or <tempTopic>.
+func (b *builder) destination(n *bean) NetworkDestination {
+	attribute := "physicalName"
+	if !n.has(attribute) && n.has("name") {
+		attribute = "name"
+	}
+	d, query := message.ParseDestination(n.text(attribute), destinationKinds[n.el.Name])
+	if d.Name == "" {
+		b.problem(n.pos, "<%s> without physicalName", n.el.Name)
+	}
+	out := NetworkDestination{Destination: d}
+	var u URI
+	if err := u.query(query); err != nil {
+		b.problem(n.at(attribute), "%v", err)
+	}
+	out.Options = u.Options
+	return out
+}
+
+// virtual binds the destination interceptors.
+func (b *builder) virtual(n *bean, out *Broker) {
+	for _, i := range n.many("destinationInterceptors") {
+		out.VirtualDeclared = true
+		if i.el.Name != "virtualDestinationInterceptor" {
+			continue
+		}
+		for _, v := range i.many("virtualDestinations") {
+			out.Virtual = append(out.Virtual, b.virtualRule(v))
+		}
+	}
+}
+
+func (b *builder) virtualRule(v *bean) Virtual {
+	name := v.text("name")
+	if name == "" {
+		b.problem(v.pos, "<%s> without name", v.el.Name)
+	}
+	if v.el.Name == "virtualTopic" {
+		return Virtual{
+			Kind:                   VirtualTopic,
+			Destination:            message.Destination{Kind: message.Topic, Name: name},
+			Prefix:                 v.text("prefix"),
+			Postfix:                v.text("postfix"),
+			SelectorAware:          v.bool("selectorAware"),
+			Local:                  v.bool("local"),
+			DropOnResourceLimit:    v.bool("dropOnResourceLimit"),
+			SetOriginalDestination: v.bool("setOriginalDestination"),
+		}
+	}
+	out := Virtual{
+		Kind:                   CompositeQueue,
+		Destination:            message.Destination{Kind: message.Queue, Name: name},
+		ForwardOnly:            v.bool("forwardOnly"),
+		SendWhenNotMatched:     v.bool("sendWhenNotMatched"),
+		SetOriginalDestination: true,
+	}
+	if v.el.Name == "compositeTopic" {
+		out.Kind, out.Destination.Kind = CompositeTopic, message.Topic
+	}
+	for _, t := range v.many("forwardTo") {
+		out.Targets = append(out.Targets, b.target(t))
+	}
+	return out
+}
+
+// target binds one member of forwardTo.
+func (b *builder) target(t *bean) Target {
+	if t.el.Name != "filteredDestination" {
+		return Target{Destination: b.destination(t).Destination}
+	}
+	out := Target{Selector: t.text("selector")}
+	switch {
+	case t.has("queue") == t.has("topic"):
+		b.problem(t.pos, "<filteredDestination> needs either queue or topic")
+	case t.has("queue"):
+		out.Destination = message.Destination{Kind: message.Queue, Name: t.text("queue")}
+	default:
+		out.Destination = message.Destination{Kind: message.Topic, Name: t.text("topic")}
+	}
+	return out
+}

@@ -1,0 +1,388 @@
+package config
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// scheme finds the scheme of a transport URI and says what becomes of it; nil when the transport
+// cannot be used.
+func (b *builder) scheme(u *URI, at Pos) *Scheme {
+	s := schemeByName(u.Scheme)
+	if s == nil {
+		var names []string
+		for _, known := range schemes {
+			names = append(names, known.Name)
+		}
+		b.problem(at, "unknown scheme %s%s", u.Scheme, suggest(u.Scheme, names))
+		return nil
+	}
+	if s.Status != Honoured {
+		return nil
+	}
+	return s
+}
+
+// transport binds <transportConnector>; nil when it is not used.
+func (b *builder) transport(n *bean) *Transport {
+	if !n.has("uri") {
+		b.problem(n.pos, "<transportConnector> without uri")
+		return nil
+	}
+	at := n.at("uri")
+	u, err := ParseURI(n.text("uri"))
+	if err != nil {
+		b.problem(at, "uri on <transportConnector>: %v", err)
+		return nil
+	}
+	before := len(b.problems)
+	s := b.scheme(u, at)
+	if len(b.problems) > before {
+		return nil
+	}
+	if s != nil && u.Host == "" {
+		b.problem(at, "uri on <transportConnector>: %s has no host:port", u)
+		return nil
+	}
+	notices := len(b.notices)
+	options := b.options(u, at, "server", "transport.", "wireFormat.", "auto.")
+	if s == nil {
+		// What its options do not do is part of the connector's own notice, unless it is a safeguard.
+		b.dropOptionNotices(notices)
+		b.notice(at, NotHonoured, "connector %s is not opened: %s is not supported", n.connectorName(),
+			u.Scheme)
+		return nil
+	}
+	t := &Transport{
+		Pos:                          n.pos,
+		Name:                         n.connectorName(),
+		URI:                          u,
+		Protocol:                     "openwire",
+		MaxConnections:               options["server"].int("maximumConnections"),
+		WireFormat:                   wireFormat(options["wireFormat."]),
+		Socket:                       socket(options["transport."]),
+		LinkStealing:                 n.bool("allowLinkStealing"),
+		MaxProducers:                 n.int("maximumProducersAllowedPerConnection"),
+		MaxConsumers:                 n.int("maximumConsumersAllowedPerConnection"),
+		UpdateClusterClients:         n.bool("updateClusterClients"),
+		RebalanceClusterClients:      n.bool("rebalanceClusterClients"),
+		UpdateClusterClientsOnRemove: n.bool("updateClusterClientsOnRemove"),
+		AuditNetworkProducers:        n.bool("auditNetworkProducers"),
+		AutoStart:                    n.bool("autoStart"),
+		Published:                    Published{Host: "DEFAULT"},
+	}
+	t.LinkStealing = t.LinkStealing || options["server"].bool("allowLinkStealing")
+	for part := range strings.SplitSeq(n.text("updateClusterFilter"), ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			t.UpdateClusterFilter = append(t.UpdateClusterFilter, part)
+		}
+	}
+	if p := n.one("publishedAddressPolicy"); p != nil {
+		t.Published = Published{Host: strings.ToUpper(p.text("publishedHostStrategy")),
+			Query: p.text("clusterClientUriQuery")}
+	}
+	return t
+}
+
+// dropOptionNotices removes notices about settings without effect that came after the first n.
+func (b *builder) dropOptionNotices(n int) {
+	kept := b.notices[:n]
+	for _, notice := range b.notices[n:] {
+		if notice.Kind != NotHonoured && notice.Kind != Restricting {
+			kept = append(kept, notice)
+		}
+	}
+	b.notices = kept
+}
+
+// connectorName returns the name of a transport connector, its URI without one.
+func (n *bean) connectorName() string {
+	if name := n.text("name"); name != "" {
+		return name
+	}
+	return n.text("uri")
+}
+
+func wireFormat(n *bean) WireFormat {
+	w := WireFormat{
+		Version:       n.int("version"),
+		Cache:         n.bool("cacheEnabled"),
+		CacheSize:     n.int("cacheSize"),
+		Tight:         n.bool("tightEncodingEnabled"),
+		NoDelay:       n.bool("tcpNoDelayEnabled"),
+		MaxInactivity: n.millis("maxInactivityDuration"),
+		InitialDelay:  n.millis("maxInactivityDurationInitalDelay"),
+		MaxFrameBytes: n.size("maxFrameSize"),
+		VirtualHost:   n.text("host"),
+	}
+	if !n.bool("maxFrameSizeEnabled") {
+		w.MaxFrameBytes = math.MaxInt64
+	}
+	return w
+}
+
+func socket(n *bean) Socket {
+	return Socket{
+		WriteTimeout:      n.millis("soWriteTimeout"),
+		KeepAlive:         n.bool("keepAlive"),
+		NoDelay:           n.bool("tcpNoDelay"),
+		BufferBytes:       n.size("socketBufferSize"),
+		InactivityMonitor: n.bool("useInactivityMonitor"),
+		SendKeepAlives:    n.bool("useKeepAlive"),
+		ConnectTimeout:    n.millis("connectionTimeout"),
+	}
+}
+
+// networks binds the network connectors of a broker.
+func (b *builder) networks(n *bean, out *Broker) {
+	seen := make(map[string]*Network)
+	for _, c := range n.many("networkConnectors") {
+		if c.el.Open {
+			continue
+		}
+		net := b.network(c)
+		if net == nil {
+			continue
+		}
+		if first := seen[net.Name]; first != nil {
+			b.notice(net.Pos, Warning, "two network connectors are called %s (line %d): peers and "+
+				"durable subscriptions tell connectors apart by name", net.Name, first.Pos.Line)
+		}
+		seen[net.Name] = net
+		out.Networks = append(out.Networks, net)
+	}
+	if len(out.Networks) > 0 && !out.AdvisorySupport {
+		b.notice(n.at("advisorySupport"), Warning, "advisorySupport=false: other brokers learn nothing "+
+			"of the consumers here and forward only what they include statically")
+	}
+}
+
+// network binds <networkConnector>; nil when it is not used.
+func (b *builder) network(n *bean) *Network {
+	out := &Network{
+		Pos:                              n.pos,
+		Name:                             n.text("name"),
+		UserName:                         n.raw("userName"),
+		Password:                         n.raw("password"),
+		RemoteUserName:                   n.raw("userName"),
+		RemotePassword:                   n.raw("password"),
+		Duplex:                           n.bool("duplex"),
+		StaticBridge:                     n.bool("staticBridge"),
+		DynamicOnly:                      n.bool("dynamicOnly"),
+		ConduitSubscriptions:             n.bool("conduitSubscriptions"),
+		ConduitNetworkQueueSubscriptions: n.bool("conduitNetworkQueueSubscriptions"),
+		Dynamic:                          b.destinations(n, "dynamicallyIncludedDestinations"),
+		Static:                           b.destinations(n, "staticallyIncludedDestinations"),
+		Excluded:                         b.destinations(n, "excludedDestinations"),
+		Durable:                          b.destinations(n, "durableDestinations"),
+		DestinationFilter:                n.text("destinationFilter"),
+		UseVirtualDestSubs:               n.bool("useVirtualDestSubs"),
+		SyncDurableSubs:                  n.bool("syncDurableSubs"),
+		BridgeTempDestinations:           n.bool("bridgeTempDestinations"),
+		DecreaseConsumerPriority:         n.bool("decreaseNetworkConsumerPriority"),
+		ConsumerPriorityBase:             n.int("consumerPriorityBase"),
+		ConsumerTTL:                      1,
+		Prefetch:                         n.int("prefetchSize"),
+		AdvisoryPrefetch:                 n.int("advisoryPrefetchSize"),
+		AdvisoryAckPct:                   n.int("advisoryAckPercentage"),
+		AlwaysSyncSend:                   n.bool("alwaysSyncSend"),
+		SuppressDuplicateQueues:          n.bool("suppressDuplicateQueueSubscriptions"),
+		SuppressDuplicateTopics:          n.bool("suppressDuplicateTopicSubscriptions"),
+		UseCompression:                   n.bool("useCompression"),
+		CheckDuplicatesOnDuplex:          n.bool("checkDuplicateMessagesOnDuplex"),
+		AdvisoryForFailed:                n.bool("advisoryForFailedForward"),
+		ClientIDToken:                    n.raw("clientIdToken"),
+		AutoStart:                        n.bool("autoStart"),
+	}
+	if n.has("remoteUserName") {
+		out.RemoteUserName = n.raw("remoteUserName")
+	}
+	if n.has("remotePassword") {
+		out.RemotePassword = n.raw("remotePassword")
+	}
+	b.ttl(n, "networkTTL", &out.ConsumerTTL)
+	out.MessageTTL = out.ConsumerTTL
+	b.ttl(n, "consumerTTL", &out.ConsumerTTL)
+	b.ttl(n, "messageTTL", &out.MessageTTL)
+	if out.AdvisoryPrefetch == 0 {
+		out.AdvisoryPrefetch = out.Prefetch
+	}
+	b.checkNetwork(n, out)
+	if !b.links(n, out) {
+		return nil
+	}
+	return out
+}
+
+// ttl binds a number of hops if the file has it: networkTTL sets both, the others win over it.
+func (b *builder) ttl(n *bean, name string, to *int) {
+	if !n.has(name) {
+		return
+	}
+	v := n.int(name)
+	if v < -1 || v > math.MaxInt32 {
+		b.problem(n.at(name), "%s on <networkConnector> is a number of hops, or -1 for any, not %d", name,
+			v)
+		return
+	}
+	*to = v
+}
+
+// checkNetwork tests values against their ranges and against each other.
+func (b *builder) checkNetwork(n *bean, c *Network) {
+	atLeast := func(name string, value, least int) {
+		if value < least {
+			b.problem(n.at(name), "%s on <networkConnector> must be at least %d, not %d", name, least, value)
+		}
+	}
+	atLeast("prefetchSize", c.Prefetch, 1)
+	atLeast("advisoryPrefetchSize", c.AdvisoryPrefetch, 0)
+	if c.AdvisoryAckPct < 0 || c.AdvisoryAckPct > 100 {
+		b.problem(n.at("advisoryAckPercentage"), "advisoryAckPercentage on <networkConnector> is a "+
+			"percentage from 0 to 100, not %d", c.AdvisoryAckPct)
+	}
+	if c.ConsumerPriorityBase < math.MinInt8 || c.ConsumerPriorityBase > math.MaxInt8 {
+		b.problem(n.at("consumerPriorityBase"), "consumerPriorityBase on <networkConnector> is from "+
+			"-128 to 127, not %d", c.ConsumerPriorityBase)
+	}
+	if c.SyncDurableSubs && (c.DynamicOnly || !c.ConduitSubscriptions || c.StaticBridge) {
+		b.notice(n.at("syncDurableSubs"), Warning, "syncDurableSubs has no effect with "+
+			"dynamicOnly=true, conduitSubscriptions=false or staticBridge=true")
+	}
+	if c.StaticBridge && len(c.Static) == 0 {
+		b.notice(n.at("staticBridge"), Warning,
+			"staticBridge without staticallyIncludedDestinations forwards nothing")
+	}
+}
+
+// destinations binds a list; nil when the file has none.
+func (b *builder) destinations(n *bean, property string) []NetworkDestination {
+	var out []NetworkDestination
+	for _, d := range n.many(property) {
+		dest := b.destination(d)
+		for _, o := range dest.Options {
+			if o.Name != "forceDurable" {
+				b.notice(d.at("physicalName"), Warning, "option %s of %s has no effect in <%s>%s", o.Name,
+					dest.Destination, property, suggest(o.Name, []string{"forceDurable"}))
+			} else if _, err := parseBool(o.Value); err != nil {
+				b.problem(d.at("physicalName"), "forceDurable of %s: %q is neither true nor false",
+					dest.Destination, o.Value)
+			}
+		}
+		out = append(out, dest)
+	}
+	return out
+}
+
+// links binds the connector's URI; it reports whether the connector can be used.
+func (b *builder) links(n *bean, c *Network) bool {
+	attribute := "uri"
+	if !n.has(attribute) && n.has("discoveryURI") {
+		attribute = "discoveryURI"
+	}
+	if !n.has(attribute) {
+		b.problem(n.pos, "<networkConnector> without uri: write static:(tcp://host:port)")
+		return false
+	}
+	at := n.at(attribute)
+	u, err := ParseURI(n.text(attribute))
+	if err != nil {
+		b.problem(at, "uri on <networkConnector>: %v", err)
+		return false
+	}
+	c.URI = u
+	switch {
+	case u.Scheme == "static" || u.Scheme == "simple":
+		for _, m := range u.Members {
+			c.Links = append(c.Links, b.link(m, at))
+		}
+		c.BackOff = backOff(b.options(u, at, "static")["static"])
+	case u.Scheme == "masterslave":
+		if len(u.Members) < 2 {
+			b.problem(at, "masterslave: needs two or more addresses; for one write static:(%s)",
+				memberNames(u))
+		}
+		options := b.options(u, at, "failover")["failover"]
+		c.Links = []Link{{Peers: b.peers(u, at)}}
+		if options.has("randomize") {
+			c.Links[0].Randomize = options.bool("randomize")
+		}
+		c.BackOff = backOff(b.defaultOptions("static", at))
+	case u.Scheme == "failover" || schemeByName(u.Scheme) != nil && u.Scheme != "multicast":
+		b.notice(at, Warning, "uri on <networkConnector>: %s is no discovery agent and read as "+
+			"static:(%s)", u, u)
+		c.Links = []Link{b.link(u, at)}
+		c.BackOff = backOff(b.defaultOptions("static", at))
+	case u.Scheme == "multicast":
+		b.options(u, at, "multicast")
+		fallthrough
+	case slices.Contains([]string{"zeroconf", "ldap", "discovery", "fanout"}, u.Scheme):
+		b.notice(at, NotHonoured, "network connector %s is not started: %s is not supported", c.Name,
+			u.Scheme)
+		return false
+	default:
+		b.problem(at, "unknown discovery agent %s%s", u.Scheme, suggest(u.Scheme,
+			[]string{"static", "masterslave", "multicast", "failover", "simple"}))
+		return false
+	}
+	return true
+}
+
+func memberNames(u *URI) string {
+	names := make([]string, len(u.Members))
+	for i, m := range u.Members {
+		names[i] = m.String()
+	}
+	return strings.Join(names, ",")
+}
+
+// defaultOptions returns a place of URI options without any: all defaults.
+func (b *builder) defaultOptions(place string, at Pos) *bean {
+	return &bean{el: uriOptionTable(place), pos: at, compat: b.compat}
+}
+
+func backOff(n *bean) BackOff {
+	return BackOff{
+		Initial:        n.millis("initialReconnectDelay"),
+		Max:            n.millis("maxReconnectDelay"),
+		Exponential:    n.bool("useExponentialBackOff"),
+		Multiplier:     n.float("backOffMultiplier"),
+		MaxAttempts:    n.int("maxReconnectAttempts"),
+		MinConnectTime: n.millis("minConnectTime"),
+	}
+}
+
+// link binds one member of static:(...), which may be a failover of several addresses.
+func (b *builder) link(u *URI, at Pos) Link {
+	if u.Scheme != "failover" {
+		return Link{Peers: b.peer(u, at)}
+	}
+	options := b.options(u, at, "failover")["failover"]
+	return Link{Peers: b.peers(u, at), Randomize: options.bool("randomize")}
+}
+
+func (b *builder) peers(u *URI, at Pos) []Peer {
+	var out []Peer
+	for _, m := range u.Members {
+		out = append(out, b.peer(m, at)...)
+	}
+	return out
+}
+
+// peer binds an address to dial; nothing when it is not one.
+func (b *builder) peer(u *URI, at Pos) []Peer {
+	s := b.scheme(u, at)
+	if s == nil {
+		if known := schemeByName(u.Scheme); known != nil {
+			b.problem(at, "%s: %s is not supported toward other brokers; use tcp", u, u.Scheme)
+		}
+		return nil
+	}
+	if u.Host == "" || u.Port == 0 {
+		b.problem(at, "%s has no host:port", u)
+	}
+	options := b.options(u, at, "client", "wireFormat.")
+	return []Peer{{URI: u, WireFormat: wireFormat(options["wireFormat."]),
+		Socket: socket(options["client"])}}
+}

@@ -1,0 +1,308 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// bean is a checked element: every value in it has the syntax that the registry asks for.
+type bean struct {
+	el     *Element
+	pos    Pos
+	values map[string]setting
+	props  map[string][]*bean
+	compat int
+}
+
+// setting is a value with its place.
+type setting struct {
+	text string
+	pos  Pos
+}
+
+// builder checks nodes against the registry and makes beans of them. It goes on after a problem.
+type builder struct {
+	resolver *resolver
+	compat   int
+	guessed  bool // no compatibility level was given
+	lax      bool // unknown URI options are warnings
+	named    map[string]*node
+	problems Problems
+	notices  []Notice
+	newer    []setting // attributes that 5.17 does not have
+}
+
+func (b *builder) problem(at Pos, format string, args ...any) {
+	text := strings.NewReplacer("\n", " ", "\r", " ").Replace(fmt.Sprintf(format, args...))
+	b.problems = append(b.problems, Problem{at, text})
+}
+
+func (b *builder) notice(at Pos, kind NoticeKind, format string, args ...any) {
+	text := strings.NewReplacer("\n", " ", "\r", " ").Replace(fmt.Sprintf(format, args...))
+	b.notices = append(b.notices, Notice{at, kind, text})
+}
+
+// fail takes in an error of a part that stops at its first one.
+func (b *builder) fail(err error) {
+	if p, ok := err.(Problem); ok {
+		b.problems = append(b.problems, p)
+	}
+}
+
+// use says what becomes of a setting with a status; it reports whether its content counts.
+func (b *builder) use(at Pos, s Status, what, doc string) bool {
+	if doc != "" {
+		doc = ": " + doc
+	}
+	switch s {
+	case Later:
+		b.notice(at, NotHonoured, "%s has no effect%s", what, doc)
+	case Restricts:
+		b.notice(at, Restricting, "%s restricts access and has no effect%s", what, doc)
+	case Refused:
+		b.problem(at, "%s is not accepted%s", what, doc)
+	}
+	return s == Honoured
+}
+
+// bean checks an element and all in it.
+func (b *builder) bean(n *node, el *Element) *bean {
+	out := &bean{el: el, pos: n.pos, values: make(map[string]setting),
+		props: make(map[string][]*bean), compat: b.compat}
+	b.use(n.pos, el.Status, "<"+el.Name+">", el.Doc)
+	if el.Open {
+		return out
+	}
+	for _, a := range n.attrs {
+		switch {
+		case a.ns == "" && a.name == "id", a.ns == xsiNS, a.ns == "xml":
+		case a.ns != "":
+			b.notice(a.pos, NotHonoured, "attribute %s of another namespace on <%s> is ignored",
+				a.name, el.Name)
+		default:
+			b.attribute(out, a.name, a.value, a.pos)
+		}
+	}
+	for _, c := range n.children {
+		b.child(out, c)
+	}
+	return out
+}
+
+// attribute takes in one simple setting of a bean.
+func (b *builder) attribute(to *bean, name, value string, at Pos) {
+	a := to.el.attribute(name)
+	if a == nil && to.el.property(name) != nil {
+		b.problem(at, "%s on <%s>: write <%s> as an element, references to beans are not followed",
+			name, to.el.Name, name)
+		return
+	}
+	if a == nil {
+		var names []string
+		for i := range to.el.Attributes {
+			names = append(names, to.el.Attributes[i].Name)
+		}
+		b.problem(at, "unknown attribute %s on <%s>%s", name, to.el.Name, suggest(name, names))
+		return
+	}
+	if _, twice := to.values[name]; twice {
+		b.problem(at, "%s is set twice on <%s>", name, to.el.Name)
+		return
+	}
+	v, ok := b.value(a, value, at, fmt.Sprintf("%s on <%s>", name, to.el.Name))
+	if !ok {
+		v = a.defaultAt(b.compat) // reported; go on as if it were not there
+	}
+	to.values[name] = setting{v, at}
+}
+
+// value resolves and checks a value and says what becomes of it. what names the setting.
+func (b *builder) value(a *Attribute, value string, at Pos, what string) (string, bool) {
+	value, err := b.resolver.resolve(value, at)
+	if err != nil {
+		b.fail(err)
+		return "", false
+	}
+	if err := a.check(value); err != nil {
+		b.problem(at, "%s: %v", what, err)
+		return "", false
+	}
+	if a.Since > 517 {
+		b.newer = append(b.newer, setting{a.Name, at})
+	}
+	if !a.isDefault(value, b.compat) {
+		b.use(at, a.Status, what, a.Doc)
+	}
+	return value, true
+}
+
+// child takes in a child element: a property, a simple setting, or an element out of its property.
+func (b *builder) child(to *bean, c *node) {
+	el := to.el
+	if c.name == "property" && el.property("property") == nil {
+		b.springProperty(to, c)
+		return
+	}
+	if p := el.property(c.name); p != nil && (len(c.children) > 0 || el.attribute(c.name) == nil) {
+		b.property(to, c, p)
+		return
+	}
+	if a := el.attribute(c.name); a != nil && len(c.children) == 0 {
+		b.attribute(to, c.name, strings.TrimSpace(c.text), c.pos)
+		return
+	}
+	if p := el.holder(c.name); p != nil {
+		b.notice(c.pos, Warning, "<%s> belongs into <%s>, which is missing here", c.name, p.Name)
+		if b.use(c.pos, p.Status, "<"+p.Name+">", p.Doc) {
+			b.member(to, c, p)
+		}
+		return
+	}
+	var settings, members []string
+	for i := range el.Attributes {
+		settings = append(settings, el.Attributes[i].Name)
+	}
+	for _, p := range el.Properties {
+		settings, members = append(settings, p.Name), append(members, p.Elements...)
+	}
+	hint := suggest(c.name, settings)
+	if hint == "" {
+		hint = suggest(c.name, members)
+	}
+	b.problem(c.pos, "unknown element <%s> in <%s>%s", c.raw, el.Name, hint)
+}
+
+// springProperty takes in <property name="x" value="y"/>.
+func (b *builder) springProperty(to *bean, c *node) {
+	name, value := c.get("name"), c.get("value")
+	if v := c.child("value"); value == "" && v != nil {
+		value = strings.TrimSpace(v.text)
+	}
+	if to.el.attribute(name) != nil && value != "" {
+		b.attribute(to, name, value, c.pos)
+		return
+	}
+	b.notice(c.pos, NotHonoured, "Spring property %s on <%s> is ignored", name, to.el.Name)
+}
+
+// property takes in a property element with what it wraps.
+func (b *builder) property(to *bean, n *node, p *Property) {
+	if !b.use(n.pos, p.Status, "<"+p.Name+">", p.Doc) {
+		return
+	}
+	for _, a := range n.attrs {
+		if a.ns == "" && a.name != "id" {
+			b.problem(a.pos, "attribute %s on <%s>: that element only wraps others, write it on the "+
+				"one inside", a.name, n.raw)
+		}
+	}
+	for _, c := range n.children {
+		b.member(to, c, p)
+	}
+}
+
+// member takes in an element of a property.
+func (b *builder) member(to *bean, c *node, p *Property) {
+	switch {
+	case slices.Contains(p.Elements, c.name):
+		if !p.List && len(to.props[p.Name]) > 0 {
+			b.problem(c.pos, "<%s> takes one element, and this is the second", p.Name)
+			return
+		}
+		to.props[p.Name] = append(to.props[p.Name], b.bean(c, elementByName[c.name]))
+	case c.isSpring("bean") || c.name == "ref" || c.isSpring("list"):
+		b.javaBean(c, p)
+	default:
+		b.problem(c.pos, "unknown element <%s> in <%s>%s", c.raw, p.Name,
+			suggest(c.name, p.Elements))
+	}
+}
+
+// javaBean says what becomes of a Java class inside a property.
+func (b *builder) javaBean(c *node, p *Property) {
+	class := c.get("class")
+	for _, key := range []string{"bean", "local"} {
+		if n := b.named[c.get(key)]; n != nil && c.name == "ref" {
+			class = n.get("class")
+		}
+	}
+	if p.Name != "plugins" {
+		b.problem(c.pos, "a Java class cannot be used in <%s>: %s", p.Name, class)
+		return
+	}
+	for _, part := range restrictingClasses {
+		if strings.Contains(strings.ToLower(class), part) {
+			b.notice(c.pos, Restricting, "plugin %s restricts access and has no effect", class)
+			return
+		}
+	}
+	b.notice(c.pos, UnknownPlugin, "plugin %s is a Java class that cannot be run here", class)
+}
+
+// The getters return a setting or its default; their names must be in the registry.
+
+func (n *bean) raw(name string) string {
+	if v, ok := n.values[name]; ok {
+		return v.text
+	}
+	return n.el.attribute(name).defaultAt(n.compat)
+}
+
+// has reports whether the file sets name.
+func (n *bean) has(name string) bool {
+	_, ok := n.values[name]
+	return ok
+}
+
+// at returns where name is set, or where the element is.
+func (n *bean) at(name string) Pos {
+	if v, ok := n.values[name]; ok {
+		return v.pos
+	}
+	return n.pos
+}
+
+func (n *bean) text(name string) string { return strings.TrimSpace(n.raw(name)) }
+
+func (n *bean) bool(name string) bool {
+	v, _ := parseBool(n.raw(name))
+	return v
+}
+
+func (n *bean) int(name string) int {
+	v, _ := parseInt(n.raw(name))
+	return int(v)
+}
+
+func (n *bean) size(name string) int64 {
+	v, _ := parseSize(n.raw(name))
+	return v
+}
+
+func (n *bean) millis(name string) time.Duration {
+	v, _ := parseMillis(n.raw(name))
+	return v
+}
+
+func (n *bean) float(name string) float64 {
+	v, _ := parseFloat(n.raw(name))
+	return v
+}
+
+// one returns the element of a property, or nil.
+func (n *bean) one(property string) *bean {
+	if l := n.many(property); len(l) > 0 {
+		return l[0]
+	}
+	return nil
+}
+
+// many returns the elements of a property, which must be in the registry.
+func (n *bean) many(property string) []*bean {
+	if n.el.property(property) == nil {
+		panic("no property " + property + " on " + n.el.Name)
+	}
+	return n.props[property]
+}

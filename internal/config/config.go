@@ -1,0 +1,352 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+)
+
+// DefaultCompat is the compatibility level without --compat: ActiveMQ 5.17.
+const DefaultCompat = 5
+
+// Options say how a file is read. The zero value reads from the disk, with the environment.
+type Options struct {
+	// Compat is the ActiveMQ line whose defaults apply, 5 or 6; default 0, which is 5 and warns
+	// about settings that only newer versions have.
+	Compat int
+	// Defines are -Dname=value definitions.
+	Defines map[string]string
+	// LookupEnv finds environment variables; default os.LookupEnv.
+	LookupEnv func(name string) (string, bool)
+	// ReadFile reads property files; default os.ReadFile.
+	ReadFile func(path string) ([]byte, error)
+	// TolerateURIOptions makes unknown options of URIs warnings, as ActiveMQ ignores them on
+	// listeners; default false, they are refused.
+	TolerateURIOptions bool
+}
+
+func (o *Options) withDefaults() *Options {
+	c := *o
+	if c.LookupEnv == nil {
+		c.LookupEnv = os.LookupEnv
+	}
+	if c.ReadFile == nil {
+		c.ReadFile = os.ReadFile
+	}
+	return &c
+}
+
+// paths returns what ActiveMQ's scripts define: activemq.conf is the file's folder, base the folder
+// above it when it is called conf, home the same, data a folder in base. The environment variables
+// ACTIVEMQ_CONF, _BASE, _HOME and _DATA say otherwise, as do definitions.
+func (o *Options) paths(file string) map[string]string {
+	conf := filepath.Dir(file)
+	if abs, err := filepath.Abs(conf); err == nil {
+		conf = abs
+	}
+	pick := func(name, def string) string {
+		if v, ok := o.Defines["activemq."+name]; ok {
+			return v
+		}
+		if v, ok := o.LookupEnv("ACTIVEMQ_" + strings.ToUpper(name)); ok && v != "" {
+			return v
+		}
+		return def
+	}
+	conf = pick("conf", conf)
+	base := conf
+	if filepath.Base(conf) == "conf" {
+		base = filepath.Dir(conf)
+	}
+	base = pick("base", base)
+	return map[string]string{
+		"activemq.conf": conf,
+		"activemq.base": base,
+		"activemq.home": pick("home", base),
+		"activemq.data": pick("data", filepath.Join(base, "data")),
+	}
+}
+
+// Config is what a file says.
+type Config struct {
+	File        string
+	Compat      int  // 5 or 6
+	CompatGiven bool // false: nobody said which
+	Brokers     []*Broker
+	Notices     []Notice // in file order
+}
+
+// Broker returns the broker to run: the one whose bean is called broker, else the first.
+func (c *Config) Broker() *Broker {
+	for _, b := range c.Brokers {
+		if b.BeanID == "broker" {
+			return b
+		}
+	}
+	return c.Brokers[0]
+}
+
+// Refusals returns the notices that keep a broker from starting, given what it was told to ignore.
+func (c *Config) Refusals(ignoreSecurity, ignoreUnknownPlugins bool) []Notice {
+	var out []Notice
+	for _, n := range c.Notices {
+		if n.Kind == Restricting && !ignoreSecurity ||
+			n.Kind == UnknownPlugin && !ignoreUnknownPlugins {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// CompatDefaults returns a line for each default that differs between the compatibility levels,
+// with the value at the given one.
+func CompatDefaults(compat int) []string {
+	var out []string
+	for _, e := range Elements() {
+		for i := range e.Attributes {
+			if a := &e.Attributes[i]; a.Default6 != "" {
+				out = append(out, fmt.Sprintf("%s on <%s>: %s", a.Name, e.Name, a.defaultAt(compat)))
+			}
+		}
+	}
+	return out
+}
+
+// Broker is one broker. Fields are named after the attributes of <broker>, see the registry.
+type Broker struct {
+	Pos    Pos
+	BeanID string // the id attribute
+	Name   string
+	ID     string // "" is made once and kept
+	// DataDirectory is the broker's own folder: dataDirectory and the name, relative to the working
+	// folder unless absolute.
+	DataDirectory              string
+	Persistence                Persistence
+	DeleteAllMessagesOnStartup bool
+
+	AdvisorySupport                  bool
+	AnonymousProducerAdvisorySupport bool
+	UseVirtualTopics                 bool
+	UseVirtualDestSubs               bool
+	UseVirtualDestSubsOnCreation     bool
+	ExpireActiveDurableSubs          bool
+	OfflineDurableTimeout            time.Duration // negative: never
+	OfflineDurableCheck              time.Duration
+	RejectDurableConsumers           bool
+	AllowTempAutoCreationOnSend      bool
+	PopulateJMSXUserID               bool
+	UsePrincipalForJMSXUserID        bool
+	PurgePeriod                      time.Duration // 0: inactive destinations stay
+	MaxPurgedPerSweep                int           // 0: any number
+	MaxInflatedBytes                 int64
+	MaxUncommitted                   int // sends of a transaction; 0: any number
+	RollbackOnlyOnAsyncException     bool
+
+	Usage        Usage
+	Policy       policy.Map
+	Destinations []message.Destination // created at start
+	Transports   []*Transport
+	Networks     []*Network
+	Auth         *SimpleAuth // nil: everybody may connect
+	Statistics   bool        // statisticsBrokerPlugin
+	Virtual      []Virtual
+	// VirtualDeclared says that the file has its own rules, also when there are none: the built-in
+	// rule for virtual topics does not apply then.
+	VirtualDeclared bool
+}
+
+// Persistence is where persistent messages are.
+type Persistence struct {
+	Memory    bool   // no store: persistent="false" or memoryPersistenceAdapter
+	Directory string // of the store; relative to the working folder unless absolute
+	// Sync is false when confirmed messages need not be on the disk (journalDiskSyncStrategy NEVER
+	// or PERIODIC).
+	Sync         bool
+	SyncInterval time.Duration // of PERIODIC; 0 else
+}
+
+// Limit is a usage limit: Bytes, or Percent of Total.
+type Limit struct {
+	Bytes   int64
+	Percent int   // 0: Bytes counts
+	Total   int64 // 0: all there is of the resource
+}
+
+// Usage is systemUsage.
+type Usage struct {
+	Memory, Store, Temp Limit
+	AdjustLimits        bool // lower limits to what there is; false: refuse to start
+	FailIfNoSpace       bool // fail sends at a limit
+	FailAfter           time.Duration
+}
+
+// SimpleAuth is the simpleAuthenticationPlugin.
+type SimpleAuth struct {
+	Users          []User
+	Anonymous      bool // clients without a name get in
+	AnonymousUser  string
+	AnonymousGroup string
+}
+
+// User is one authenticationUser.
+type User struct {
+	Name, Password string
+	Groups         []string
+}
+
+// VirtualKind is a kind of virtual destination.
+type VirtualKind uint8
+
+// The kinds.
+const (
+	VirtualTopic VirtualKind = iota
+	CompositeQueue
+	CompositeTopic
+)
+
+// Virtual is a rule for virtual destinations.
+type Virtual struct {
+	Kind VirtualKind
+	// Destination is the name or pattern the rule is for.
+	Destination message.Destination
+	// Prefix and Postfix make a virtual topic's queue names.
+	Prefix, Postfix        string
+	SelectorAware          bool
+	Local                  bool
+	DropOnResourceLimit    bool
+	SetOriginalDestination bool
+	ForwardOnly            bool // composites: keep no copy
+	SendWhenNotMatched     bool // composites: keep a copy when no target took one
+	Targets                []Target
+}
+
+// Target is where a composite forwards to; Selector is "" for all messages.
+type Target struct {
+	Destination message.Destination
+	Selector    string
+}
+
+// Load reads a configuration file. The error holds all mistakes found (Problems), or is that of
+// reading the file.
+func Load(path string, opts Options) (*Config, error) {
+	o := opts.withDefaults()
+	data, err := o.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return Parse(path, data, *o)
+}
+
+// Parse is Load for a text; path is its name in messages, and where its property files are.
+func Parse(path string, data []byte, opts Options) (*Config, error) {
+	o := opts.withDefaults()
+	root, err := readXML(path, data)
+	if err != nil {
+		return nil, asProblems(err)
+	}
+	r, err := newResolver(root, o)
+	if err != nil {
+		return nil, asProblems(err)
+	}
+	b := &builder{resolver: r, compat: o.Compat, guessed: o.Compat == 0, lax: o.TolerateURIOptions,
+		named: make(map[string]*node)}
+	if b.guessed {
+		b.compat = DefaultCompat
+	}
+	c := &Config{File: path, Compat: b.compat, CompatGiven: !b.guessed}
+	b.file(root, c)
+	b.warnNewer()
+	if len(b.problems) > 0 {
+		slices.SortStableFunc(b.problems, func(x, y Problem) int { return comparePos(x.Pos, y.Pos) })
+		return nil, b.problems[:min(len(b.problems), maxProblems)]
+	}
+	slices.SortStableFunc(b.notices, func(x, y Notice) int { return comparePos(x.Pos, y.Pos) })
+	c.Notices = b.notices
+	return c, nil
+}
+
+func asProblems(err error) error {
+	if p, ok := err.(Problem); ok {
+		return Problems{p}
+	}
+	return err
+}
+
+func comparePos(a, b Pos) int {
+	if a.Line != b.Line {
+		return a.Line - b.Line
+	}
+	return a.Col - b.Col
+}
+
+// warnNewer warns once about settings that tell that the file was not written for 5.17.
+func (b *builder) warnNewer() {
+	if !b.guessed || len(b.newer) == 0 {
+		return
+	}
+	var names []string
+	for _, s := range b.newer {
+		if !slices.Contains(names, s.text) {
+			names = append(names, s.text)
+		}
+	}
+	b.notice(b.newer[0].pos, Warning, "%s: only in ActiveMQ 5.18 and later, but the defaults are "+
+		"those of 5.17; choose with --compat=6 or --compat=5", strings.Join(names, ", "))
+}
+
+// file takes in the root element.
+func (b *builder) file(root *node, c *Config) {
+	if root.name == "broker" {
+		b.addBroker(root, c)
+		return
+	}
+	if root.name != "beans" {
+		b.problem(root.pos, "<%s> is not the root of a configuration; expected <beans>%s", root.raw,
+			suggest(root.name, []string{"beans", "broker"}))
+		return
+	}
+	for _, n := range root.children {
+		if id := n.get("id"); id != "" {
+			b.named[id] = n
+		}
+	}
+	for _, n := range root.children {
+		switch {
+		case n.name == "broker" || n.name == "brokerService":
+			b.addBroker(n, c)
+		case n.name == "bean" && isPlaceholderClass(n.get("class")),
+			n.name == "property-placeholder", n.name == "description",
+			n.name == "bean" && strings.Contains(n.get("class"), "jasypt"):
+		case n.name == "bean":
+			b.notice(n.pos, NotHonoured, "Java class %s is ignored", n.get("class"))
+		case n.name == "import":
+			b.notice(n.pos, NotHonoured, "import of %s is ignored", n.get("resource"))
+		case n.ns == springNS && len(suggest(n.name, []string{"broker"})) == 0,
+			elementByName[n.name] == nil && n.ns != "" && !strings.Contains(n.ns, "activemq"):
+			b.notice(n.pos, NotHonoured, "<%s> is ignored", n.raw)
+		default:
+			b.problem(n.pos, "unknown element <%s> in <beans>%s", n.raw,
+				suggest(n.name, []string{"broker", "bean", "import"}))
+		}
+	}
+	if len(c.Brokers) == 0 && len(b.problems) == 0 {
+		b.problem(root.pos, "no <broker> in <beans>")
+	}
+}
+
+func (b *builder) addBroker(n *node, c *Config) {
+	broker := b.broker(b.bean(n, elementByName["broker"]))
+	broker.BeanID = n.get("id")
+	for _, other := range c.Brokers {
+		if other.Name == broker.Name {
+			b.problem(n.pos, "two brokers are called %s", broker.Name)
+		}
+	}
+	c.Brokers = append(c.Brokers, broker)
+}

@@ -1,0 +1,155 @@
+package config
+
+import (
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+)
+
+// Transport is one transportConnector: a listener.
+type Transport struct {
+	Pos  Pos
+	Name string
+	URI  *URI
+	// Protocol is "openwire" for the schemes that are honoured; connectors of other schemes are
+	// not in Config, only in its notices.
+	Protocol       string
+	MaxConnections int
+	WireFormat     WireFormat
+	Socket         Socket
+	LinkStealing   bool // a second connection with a client id ends the first
+	// Limits of one connection; advisory topics are exempt.
+	MaxProducers, MaxConsumers int
+
+	UpdateClusterClients         bool
+	RebalanceClusterClients      bool
+	UpdateClusterClientsOnRemove bool
+	UpdateClusterFilter          []string // Java patterns of broker names; empty: all
+	AuditNetworkProducers        bool
+	Published                    Published
+	AutoStart                    bool
+}
+
+// Published is the publishedAddressPolicy.
+type Published struct {
+	Host  string // DEFAULT, IPADDRESS, HOSTNAME or FQDN
+	Query string // options behind the address
+}
+
+// WireFormat are the wireFormat. options of OpenWire.
+type WireFormat struct {
+	Version       int
+	Cache         bool
+	CacheSize     int
+	Tight         bool
+	NoDelay       bool
+	MaxInactivity time.Duration // 0: never
+	InitialDelay  time.Duration // before the first look
+	MaxFrameBytes int64         // the largest int64: no limit
+	VirtualHost   string
+}
+
+// Socket are options of a connection.
+type Socket struct {
+	WriteTimeout      time.Duration // 0: none
+	KeepAlive         bool
+	NoDelay           bool
+	BufferBytes       int64
+	InactivityMonitor bool
+	SendKeepAlives    bool
+	ConnectTimeout    time.Duration
+}
+
+// Network is one networkConnector. Fields are named after its attributes, see the registry.
+type Network struct {
+	Pos  Pos
+	Name string
+	URI  *URI
+	// Links are the bridges the connector makes: one for each member of static:(...), one for the
+	// whole of masterslave:(...).
+	Links   []Link
+	BackOff BackOff
+
+	UserName, Password             string // for the local broker, and the remote one without others
+	RemoteUserName, RemotePassword string // what the remote broker gets
+
+	Duplex                           bool
+	StaticBridge                     bool
+	DynamicOnly                      bool
+	ConduitSubscriptions             bool
+	ConduitNetworkQueueSubscriptions bool
+	Dynamic                          []NetworkDestination // dynamicallyIncludedDestinations
+	Static                           []NetworkDestination // staticallyIncludedDestinations
+	Excluded                         []NetworkDestination
+	// Durable are the topics whose durables are revived at start; nil is all that have stored ones.
+	Durable                []NetworkDestination
+	DestinationFilter      string
+	UseVirtualDestSubs     bool
+	SyncDurableSubs        bool
+	BridgeTempDestinations bool
+
+	DecreaseConsumerPriority bool
+	ConsumerPriorityBase     int
+	ConsumerTTL, MessageTTL  int // hops; -1: any number
+
+	Prefetch         int
+	AdvisoryPrefetch int // never 0: Prefetch when the file says so
+	AdvisoryAckPct   int
+	AlwaysSyncSend   bool
+
+	SuppressDuplicateQueues bool
+	SuppressDuplicateTopics bool
+	UseCompression          bool
+	CheckDuplicatesOnDuplex bool
+	AdvisoryForFailed       bool // advisoryForFailedForward
+	ClientIDToken           string
+	AutoStart               bool
+}
+
+// Link is one bridge: the addresses of one peer, tried in turn.
+type Link struct {
+	Peers     []Peer
+	Randomize bool // begin anywhere; false: in the order written
+}
+
+// Peer is an address to dial.
+type Peer struct {
+	URI        *URI
+	WireFormat WireFormat
+	Socket     Socket
+}
+
+// BackOff is how a connector waits between attempts.
+type BackOff struct {
+	Initial, Max   time.Duration
+	Exponential    bool
+	Multiplier     float64
+	MaxAttempts    int           // 0: for ever
+	MinConnectTime time.Duration // a shorter life counts as a failure
+}
+
+// NetworkDestination is a member of a connector's list.
+type NetworkDestination struct {
+	message.Destination
+	Options []Option // behind "?" in the name
+}
+
+// ForceDurable reports whether the topic is subscribed to durably (?forceDurable=true).
+func (d NetworkDestination) ForceDurable() bool {
+	for _, o := range d.Options {
+		if v, err := parseBool(o.Value); o.Name == "forceDurable" && err == nil {
+			return v
+		}
+	}
+	return false
+}
+
+// Patterns returns a list without options, for matching.
+func Patterns(list []NetworkDestination) policy.List {
+	out := make(policy.List, len(list))
+	for i, d := range list {
+		out[i] = d.Destination
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reference writes the configuration reference: every known element, its attributes with type and
+// default, and what becomes of each, as Markdown. It is made from the registry that the reader
+// uses, so it cannot tell anything else.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(`# Configuration reference
+
+Every element, attribute and URI option of ActiveMQ's activemq.xml that Hopwire knows. This page is
+made from the table that the reader itself uses.
+
+* **honoured**: it does what it does in ActiveMQ.
+* **tolerated**: accepted; there is nothing here that it could act on.
+* **not honoured**: accepted and listed at start, with its line, when a file sets it to something
+  else than its default.
+* **not honoured, restricts access**: a file that sets it is refused, unless --ignore-security.
+* **refused**: an error.
+
+Anything that is not on this page is an error with the nearest known name.
+`)
+	b.WriteString("\n## Elements\n")
+	for _, e := range Elements() {
+		referenceOf(&b, "<"+e.Name+">", e)
+	}
+	b.WriteString("\n## URI options\n")
+	for _, e := range URIOptions() {
+		referenceOf(&b, e.Name, e)
+	}
+	b.WriteString("\n## Transport schemes\n\n| scheme | listens | dials | status | meaning |\n" +
+		"|---|---|---|---|---|\n")
+	for _, s := range Schemes() {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", s.Name, yes(s.Bind), yes(s.Dial), s.Status,
+			s.Doc)
+	}
+	return b.String()
+}
+
+func referenceOf(b *strings.Builder, title string, e *Element) {
+	fmt.Fprintf(b, "\n### %s\n\n", title)
+	if e.Doc != "" {
+		fmt.Fprintf(b, "%s. ", strings.ToUpper(e.Doc[:1])+e.Doc[1:])
+	}
+	fmt.Fprintf(b, "Status: %s.\n", e.Status)
+	if e.Open {
+		b.WriteString("Whatever it contains is accepted and has no effect.\n")
+	}
+	if len(e.Attributes) > 0 {
+		b.WriteString("\n| attribute | type | default | status | meaning |\n|---|---|---|---|---|\n")
+	}
+	for _, a := range e.Attributes {
+		def := a.Default
+		if a.Default6 != "" {
+			def += "; " + a.Default6 + " at level 6"
+		}
+		doc := a.Doc
+		if len(a.Choices) > 0 {
+			doc = strings.TrimSpace(doc + " (" + strings.Join(a.Choices, ", ") + ")")
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", a.Name, a.Type, def, max(a.Status, e.Status),
+			cell(doc))
+	}
+	if len(e.Properties) > 0 {
+		b.WriteString("\n| child | holds | status | meaning |\n|---|---|---|---|\n")
+	}
+	for _, p := range e.Properties {
+		holds := strings.Join(p.Elements, ", ")
+		if p.List {
+			holds += " (any number)"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", p.Name, holds, p.Status, cell(p.Doc))
+	}
+}
+
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+func yes(on bool) string {
+	if on {
+		return "yes"
+	}
+	return ""
+}

@@ -1,0 +1,123 @@
+package config
+
+// pluginNames are the elements that plugins takes.
+var pluginNames = []string{"simpleAuthenticationPlugin", "jaasAuthenticationPlugin",
+	"jaasCertificateAuthenticationPlugin", "jaasDualAuthenticationPlugin", "authorizationPlugin",
+	"statisticsBrokerPlugin", "timeStampingBrokerPlugin", "loggingBrokerPlugin",
+	"discardingDLQBrokerPlugin", "forcePersistencyModeBrokerPlugin", "forcePersistencyModeBroker",
+	"traceBrokerPathPlugin", "redeliveryPlugin", "destinationPathSeparatorPlugin",
+	"destinationsPlugin", "connectionDotFilePlugin", "destinationDotFilePlugin",
+	"virtualSelectorCacheBrokerPlugin", "udpTraceBrokerPlugin", "multicastTraceBrokerPlugin",
+	"runtimeConfigurationPlugin", "partitionBrokerPlugin"}
+
+// pluginElements are the plugins.
+var pluginElements = []*Element{
+	{Name: "simpleAuthenticationPlugin", Doc: "users in this file", Attributes: []Attribute{
+		attr("anonymousAccessAllowed", Bool, "false", Honoured, "let clients in without a name"),
+		attr("anonymousUser", Text, "anonymous", Honoured, "as this user"),
+		attr("anonymousGroup", Text, "anonymous", Honoured, "in this group"),
+		attr("userPasswords", Object, "", Refused, "use users"),
+		attr("userGroups", Object, "", Refused, "use users"),
+	}, Properties: []Property{
+		many("users", Honoured, "the users", "authenticationUser"),
+	}},
+	{Name: "authenticationUser", Doc: "a user", Attributes: []Attribute{
+		attr("username", Text, "", Honoured, ""),
+		attr("password", Text, "", Honoured, ""),
+		attr("groups", Text, "", Honoured, "by comma"),
+	}},
+	{Name: "statisticsBrokerPlugin", Doc: "answers questions about counters"},
+	{Name: "jaasAuthenticationPlugin", Status: Restricts, Open: true, Doc: "users by JAAS"},
+	{Name: "jaasCertificateAuthenticationPlugin", Status: Restricts, Open: true,
+		Doc: "users by certificate"},
+	{Name: "jaasDualAuthenticationPlugin", Status: Restricts, Open: true,
+		Doc: "users by JAAS or certificate"},
+	{Name: "authorizationPlugin", Status: Restricts, Open: true,
+		Doc: "who may read, write and create"},
+	{Name: "timeStampingBrokerPlugin", Status: Later, Open: true, Doc: "the broker's clock"},
+	{Name: "loggingBrokerPlugin", Status: Later, Open: true, Doc: "logs what happens"},
+	{Name: "discardingDLQBrokerPlugin", Status: Later, Open: true, Doc: "drops dead letters"},
+	{Name: "forcePersistencyModeBrokerPlugin", Status: Later, Open: true,
+		Doc: "sets the delivery mode"},
+	{Name: "forcePersistencyModeBroker", Status: Later, Open: true, Doc: "sets the delivery mode"},
+	{Name: "traceBrokerPathPlugin", Status: Later, Open: true, Doc: "the path as a property"},
+	{Name: "redeliveryPlugin", Status: Later, Open: true, Doc: "redelivery by the broker"},
+	{Name: "destinationPathSeparatorPlugin", Status: Later, Open: true,
+		Doc: "another separator in names"},
+	{Name: "destinationsPlugin", Status: Later, Open: true, Doc: "keeps the list of destinations"},
+	{Name: "connectionDotFilePlugin", Status: Later, Open: true, Doc: "a picture"},
+	{Name: "destinationDotFilePlugin", Status: Later, Open: true, Doc: "a picture"},
+	{Name: "virtualSelectorCacheBrokerPlugin", Status: Later, Open: true,
+		Doc: "selectors of consumers that left"},
+	{Name: "udpTraceBrokerPlugin", Status: Later, Open: true, Doc: "sends what happens"},
+	{Name: "multicastTraceBrokerPlugin", Status: Later, Open: true, Doc: "sends what happens"},
+	{Name: "runtimeConfigurationPlugin", Status: Later, Open: true, Doc: "reads changes of this file"},
+	{Name: "partitionBrokerPlugin", Status: Later, Open: true, Doc: "gone from ActiveMQ"},
+}
+
+// restrictingClasses are parts of the Java class names of plugins that decide about access.
+var restrictingClasses = []string{"shiro", "security", "auth", "jaas"}
+
+// destinationElements name destinations and what stands before them.
+var destinationElements = []*Element{
+	{Name: "queue", Doc: "a queue", Attributes: destinationAttributes},
+	{Name: "topic", Doc: "a topic", Attributes: destinationAttributes},
+	{Name: "tempQueue", Doc: "a temporary queue", Attributes: destinationAttributes},
+	{Name: "tempTopic", Doc: "a temporary topic", Attributes: destinationAttributes},
+	{Name: "virtualDestinationInterceptor", Doc: "virtual destinations", Properties: []Property{
+		many("virtualDestinations", Honoured, "the rules", "virtualTopic", "compositeQueue",
+			"compositeTopic"),
+	}},
+	{Name: "virtualTopic", Status: Later, Doc: "a topic whose subscribers are queues",
+		Attributes: virtualTopicAttributes},
+	{Name: "compositeQueue", Status: Later, Doc: "a queue that forwards",
+		Attributes: compositeAttributes, Properties: compositeProperties},
+	{Name: "compositeTopic", Status: Later, Doc: "a topic that forwards",
+		Attributes: compositeAttributes, Properties: compositeProperties},
+	{Name: "filteredDestination", Doc: "a target with a selector", Attributes: []Attribute{
+		attr("queue", Text, "", Honoured, "a queue"),
+		attr("topic", Text, "", Honoured, "a topic"),
+		attr("selector", Text, "", Honoured, "which messages"),
+		attr("filter", Object, "", Refused, "use selector"),
+		attr("destination", Object, "", Refused, "use queue or topic"),
+	}},
+	{Name: "mirroredQueue", Status: Later, Doc: "every queue is mirrored to a topic",
+		Attributes: []Attribute{
+			attr("prefix", Text, "VirtualTopic.Mirror.", Later, ""),
+			attr("postfix", Text, "", Later, ""),
+			attr("copyMessage", Bool, "true", Tolerated, ""),
+		}},
+}
+
+var destinationAttributes = []Attribute{
+	attr("physicalName", Text, "", Honoured, "its name"),
+	attr("name", Text, "", Honoured, "the same"),
+	attr("DLQ", Bool, "false", Tolerated, ""),
+	attr("properties", Object, "", Tolerated, ""),
+	attr("connectionId", Text, "", Tolerated, ""),
+	attr("sequenceId", Int, "0", Tolerated, ""),
+}
+
+var virtualTopicAttributes = []Attribute{
+	attr("name", Text, ">", Honoured, "which topics"),
+	attr("prefix", Text, "Consumer.*.", Honoured, "before the name of a queue"),
+	attr("postfix", Text, "", Honoured, "after it"),
+	attr("selectorAware", Bool, "false", Honoured, "only queues with a consumer that takes it"),
+	attr("local", Bool, "false", Honoured, "not for messages of other brokers"),
+	attr("concurrentSend", Bool, "false", Tolerated, ""),
+	attr("transactedSend", Bool, "false", Tolerated, "copies are always all or nothing"),
+	attr("dropOnResourceLimit", Bool, "false", Honoured, "drop a copy, do not wait"),
+	attr("setOriginalDestination", Bool, "true", Honoured, ""),
+}
+
+var compositeAttributes = []Attribute{
+	attr("name", Text, "", Honoured, "its name, also a pattern"),
+	attr("forwardOnly", Bool, "true", Honoured, "false: keep a copy"),
+	attr("sendWhenNotMatched", Bool, "false", Honoured, "keep a copy when no target took one"),
+	attr("concurrentSend", Bool, "false", Tolerated, ""),
+	attr("copyMessage", Bool, "true", Tolerated, ""),
+}
+
+var compositeProperties = []Property{
+	many("forwardTo", Honoured, "the targets", "queue", "topic", "filteredDestination"),
+}

@@ -1,0 +1,235 @@
+package config
+
+// transportElements are the connectors that accept connections.
+var transportElements = []*Element{
+	{Name: "transportConnector", Doc: "accepts clients and brokers", Attributes: []Attribute{
+		attr("uri", Text, "", Honoured, "scheme, address and options"),
+		attr("name", Text, "", Honoured, "the URI without"),
+		attr("discoveryUri", Text, "", Later, "announce the connector"),
+		attr("discoveryAgent", Object, "", Later, ""),
+		attr("enableStatusMonitor", Bool, "false", Tolerated, ""),
+		attr("disableAsyncDispatch", Bool, "false", Tolerated, ""),
+		attr("updateClusterClients", Bool, "false", Later, "tell clients of brokers that come"),
+		attr("rebalanceClusterClients", Bool, "false", Later, "and make them move"),
+		attr("updateClusterClientsOnRemove", Bool, "false", Later, "of brokers that go, too"),
+		attr("updateClusterFilter", Text, "", Later, "patterns of broker names, by comma"),
+		attr("allowLinkStealing", Bool, "false", Later, "a client id may connect again"),
+		attr("auditNetworkProducers", Bool, "false", Tolerated,
+			"an audit per producer; receipts do more"),
+		attr("maximumProducersAllowedPerConnection", Int, "2147483647", Later, ""),
+		attr("maximumConsumersAllowedPerConnection", Int, "2147483647", Later, ""),
+		attr("warnOnRemoteClose", Bool, "false", Tolerated, ""),
+		attr("displayStackTrace", Bool, "false", Tolerated, ""),
+		attr("autoStart", Bool, "true", Honoured, "false: started by an operator").since(600),
+		attr("messageAuthorizationPolicy", Object, "", Restricts, "decides for each message"),
+		attr("taskRunnerFactory", Object, "", Tolerated, ""),
+		attr("publishedAddressPolicy", Object, "", Refused, "write it into the file"),
+		attr("brokerInfo", Object, "", Tolerated, ""),
+		attr("brokerService", Object, "", Tolerated, ""),
+		attr("server", Object, "", Later, ""),
+	}, Properties: []Property{
+		one("publishedAddressPolicy", Later, "which address clients are told",
+			"publishedAddressPolicy"),
+		one("messageAuthorizationPolicy", Restricts, "decides for each message"),
+		one("taskRunnerFactory", Tolerated, "", "taskRunnerFactory"),
+	}},
+	{Name: "publishedAddressPolicy", Doc: "which address clients are told",
+		Attributes: []Attribute{
+			attr("publishedHostStrategy", Text, "DEFAULT", Honoured, "what the host is").
+				oneOf("DEFAULT", "IPADDRESS", "HOSTNAME", "FQDN"),
+			attr("clusterClientUriQuery", Text, "", Honoured, "options behind the address"),
+			attr("portMapping", Text, "", Later, ""),
+			attr("hostMapping", Text, "", Later, ""),
+		}},
+}
+
+// Scheme is what a transport URI may begin with.
+type Scheme struct {
+	Name   string
+	Status Status
+	Doc    string
+	// Bind and Dial say whether it accepts connections and makes them.
+	Bind, Dial bool
+}
+
+// Schemes returns every known scheme of a transport. The result must not be changed.
+func Schemes() []Scheme { return schemes }
+
+var schemes = []Scheme{
+	{"tcp", Honoured, "OpenWire", true, true},
+	{"nio", Honoured, "OpenWire; the same as tcp", true, true},
+	{"auto", Later, "finds out the protocol", true, true},
+	{"auto+nio", Later, "finds out the protocol", true, true},
+	{"ssl", Later, "OpenWire over TLS", true, true},
+	{"nio+ssl", Later, "OpenWire over TLS", true, true},
+	{"auto+ssl", Later, "finds out the protocol, over TLS", true, true},
+	{"auto+nio+ssl", Later, "finds out the protocol, over TLS", true, true},
+	{"stomp", Later, "STOMP", true, false},
+	{"stomp+nio", Later, "STOMP", true, false},
+	{"stomp+ssl", Later, "STOMP over TLS", true, false},
+	{"stomp+nio+ssl", Later, "STOMP over TLS", true, false},
+	{"mqtt", Later, "MQTT", true, false},
+	{"mqtt+nio", Later, "MQTT", true, false},
+	{"mqtt+ssl", Later, "MQTT over TLS", true, false},
+	{"mqtt+nio+ssl", Later, "MQTT over TLS", true, false},
+	{"amqp", Later, "AMQP", true, false},
+	{"amqp+nio", Later, "AMQP", true, false},
+	{"amqp+ssl", Later, "AMQP over TLS", true, false},
+	{"amqp+nio+ssl", Later, "AMQP over TLS", true, false},
+	{"amqp+ws", Later, "AMQP over WebSocket", true, false},
+	{"amqp+wss", Later, "AMQP over WebSocket and TLS", true, false},
+	{"ws", Later, "STOMP and MQTT over WebSocket", true, false},
+	{"wss", Later, "STOMP and MQTT over WebSocket and TLS", true, false},
+	{"http", Later, "OpenWire as XML over HTTP", true, true},
+	{"https", Later, "OpenWire as XML over HTTPS", true, true},
+	{"vm", Tolerated, "inside a Java program", true, true},
+	{"udp", Later, "OpenWire over UDP", true, true},
+	{"multicast", Later, "OpenWire over multicast", true, true},
+	{"peer", Later, "embedded brokers", true, true},
+}
+
+// schemeByName returns the scheme, or nil.
+func schemeByName(name string) *Scheme {
+	for i := range schemes {
+		if schemes[i].Name == name {
+			return &schemes[i]
+		}
+	}
+	return nil
+}
+
+// socketOptions are options of one connection: with the prefix "transport." on a listener, without
+// on the URI of a peer.
+var socketOptions = []Attribute{
+	attr("soTimeout", Millis, "0", Tolerated, ""),
+	attr("soWriteTimeout", Millis, "0", Honoured, "end a connection that takes nothing that long"),
+	attr("keepAlive", Bool, "false", Honoured, "TCP keep-alive"),
+	attr("tcpNoDelay", Bool, "true", Honoured, ""),
+	attr("soLinger", Int, "-1", Tolerated, ""),
+	attr("socketBufferSize", Size, "65536", Honoured, ""),
+	attr("ioBufferSize", Size, "8192", Tolerated, ""),
+	attr("trafficClass", Int, "0", Tolerated, ""),
+	attr("diffServ", Text, "", Tolerated, ""),
+	attr("typeOfService", Text, "", Tolerated, ""),
+	attr("trace", Bool, "false", Later, "log every command"),
+	attr("useInactivityMonitor", Bool, "true", Honoured, "end silent connections"),
+	attr("useKeepAlive", Bool, "true", Honoured, "send keep-alives"),
+	attr("closeAsync", Bool, "true", Tolerated, ""),
+	attr("useLocalHost", Bool, "false", Tolerated, ""),
+	attr("connectionTimeout", Millis, "30000", Honoured, "most time to connect"),
+	attr("daemon", Bool, "false", Tolerated, ""),
+	attr("stackSize", Size, "0", Tolerated, ""),
+	attr("logWriterName", Text, "default", Tolerated, ""),
+	attr("dynamicManagement", Bool, "false", Tolerated, ""),
+	attr("startLogging", Bool, "true", Tolerated, ""),
+	attr("jmxPort", Int, "1099", Tolerated, ""),
+	attr("maxInactivityDuration", Millis, "30000", Tolerated, "use wireFormat.maxInactivityDuration"),
+}
+
+// tlsOptions restrict who connects; they mean nothing to transports without TLS.
+var tlsOptions = []Attribute{
+	attr("needClientAuth", Bool, "false", Restricts, "only clients with a certificate"),
+	attr("wantClientAuth", Bool, "false", Later, "ask for a certificate"),
+	attr("enabledCipherSuites", Text, "", Later, ""),
+	attr("enabledProtocols", Text, "", Later, ""),
+	attr("verifyHostName", Bool, "true", Later, ""),
+	attr("useInactivityMonitor", Bool, "true", Honoured, ""),
+}
+
+// protocolOptions are options of protocols other than OpenWire.
+var protocolOptions = []Attribute{
+	attr("defaultHeartBeat", Text, "0,0", Later, "STOMP"),
+	attr("hbGracePeriodMultiplier", Float, "1.0", Later, "STOMP"),
+	attr("defaultKeepAlive", Millis, "0", Later, "MQTT"),
+	attr("publishDollarTopics", Bool, "false", Later, "MQTT"),
+	attr("subscriptionStrategy", Text, "mqtt-default-subscriptions", Later, "MQTT"),
+	attr("activeMQSubscriptionPrefetch", Int, "0", Later, "MQTT"),
+	attr("transformer", Text, "native", Later, "AMQP").oneOf("jms", "native", "raw"),
+	attr("producerCredit", Int, "1000", Later, "AMQP"),
+	attr("idleTimeout", Millis, "30000", Later, "AMQP"),
+	attr("maxFrameSize", Size, "0", Later, ""),
+}
+
+var wireFormatOptions = []Attribute{
+	attr("version", Int, "12", Honoured, "highest OpenWire version offered"),
+	attr("stackTraceEnabled", Bool, "true", Tolerated, "there are no Java stacks"),
+	attr("tcpNoDelayEnabled", Bool, "true", Honoured, ""),
+	attr("cacheEnabled", Bool, "true", Honoured, "names are sent once"),
+	attr("cacheSize", Int, "1024", Honoured, "so many"),
+	attr("tightEncodingEnabled", Bool, "true", Honoured, "short encoding"),
+	attr("sizePrefixDisabled", Bool, "false", Refused, "frames need their size"),
+	attr("maxInactivityDuration", Millis, "30000", Honoured, "end silent connections; 0 never"),
+	attr("maxInactivityDurationInitalDelay", Millis, "10000", Honoured, "the first look"),
+	attr("maxFrameSize", Size, "9223372036854775807", Honoured, "most bytes of a frame"),
+	attr("maxFrameSizeEnabled", Bool, "true", Honoured, ""),
+	attr("host", Text, "", Honoured, ""),
+	attr("providerName", Text, "", Tolerated, ""),
+	attr("providerVersion", Text, "", Tolerated, ""),
+	attr("platformDetails", Text, "", Tolerated, ""),
+	attr("includePlatformDetails", Bool, "false", Tolerated, ""),
+	attr("maxDataLength", Size, "104857600", Later, "STOMP"),
+	attr("connectionAttemptTimeout", Millis, "30000", Later, "STOMP"),
+	attr("connectAttemptTimeout", Millis, "30000", Later, "MQTT, AMQP"),
+	attr("maxAmqpFrameSize", Size, "131072", Later, "AMQP"),
+	attr("allowNonSaslConnections", Bool, "false", Later, "AMQP"),
+	attr("transformer", Text, "native", Later, "AMQP"),
+	attr("default.*", Text, "", Later, "OpenWire on auto"),
+	attr("stomp.*", Text, "", Later, "STOMP on auto"),
+	attr("mqtt.*", Text, "", Later, "MQTT on auto"),
+	attr("amqp.*", Text, "", Later, "AMQP on auto"),
+}
+
+// uriOptions are the options of URIs by where they stand; "x.*" takes any name behind "x.".
+var uriOptions = []*Element{
+	{Name: "server", Doc: "of a listener", Attributes: []Attribute{
+		attr("maximumConnections", Int, "2147483647", Honoured, "most connections"),
+		attr("backlog", Int, "5000", Tolerated, ""),
+		attr("soTimeout", Millis, "0", Tolerated, ""),
+		attr("socketBufferSize", Size, "65536", Tolerated, ""),
+		attr("connectionTimeout", Millis, "30000", Tolerated, ""),
+		attr("useQueueForAccept", Bool, "true", Tolerated, ""),
+		attr("minmumWireFormatVersion", Int, "0", Later, "refuse older clients"),
+		attr("trace", Bool, "false", Later, "log every command"),
+		attr("allowLinkStealing", Bool, "false", Later, "a client id may connect again"),
+		attr("daemon", Bool, "false", Tolerated, ""),
+		attr("stackSize", Size, "0", Tolerated, ""),
+		attr("maxInactivityDuration", Millis, "30000", Tolerated, ""),
+		attr("maxInactivityDurationInitalDelay", Millis, "10000", Tolerated, ""),
+		attr("needClientAuth", Bool, "false", Restricts, "only clients with a certificate"),
+		attr("wantClientAuth", Bool, "false", Later, ""),
+		attr("protocols", Text, "", Later, "of auto"),
+		attr("http.*", Text, "", Tolerated, ""),
+		attr("jetty.*", Text, "", Tolerated, ""),
+	}},
+	{Name: "client", Doc: "of a peer's URI", Attributes: append(append([]Attribute{
+		attr("minReconnectDelay", Millis, "0", Tolerated, ""),
+		attr("socket.*", Text, "", Later, "TLS"),
+	}, socketOptions...), tlsOptions[1:5]...)},
+	{Name: "transport.", Doc: "of a listener's connections", Attributes: append(append(
+		socketOptions[:len(socketOptions):len(socketOptions)], tlsOptions[:5]...),
+		protocolOptions...)},
+	{Name: "wireFormat.", Doc: "of the protocol", Attributes: wireFormatOptions},
+	{Name: "auto.", Status: Later, Doc: "of protocol detection", Attributes: []Attribute{
+		attr("protocols", Text, "", Later, "which are accepted"),
+		attr("protocolDetectionTimeOut", Millis, "30000", Later, ""),
+		attr("maxConnectionThreadPoolSize", Int, "2147483647", Tolerated, ""),
+	}},
+	{Name: "static", Doc: "of static:(...)", Attributes: agentOptions},
+	{Name: "failover", Doc: "of failover:(...) and masterslave:(...)", Attributes: failoverOptions},
+	{Name: "multicast", Doc: "of multicast://", Attributes: append([]Attribute{
+		attr("keepAliveInterval", Millis, "500", Later, ""),
+		attr("timeToLive", Int, "1", Later, ""),
+		attr("loopBackMode", Bool, "false", Later, ""),
+		attr("discovered.*", Text, "", Later, ""),
+	}, agentOptions...)},
+}
+
+// uriOptionTable returns the options that stand at a place.
+func uriOptionTable(place string) *Element {
+	for _, e := range uriOptions {
+		if e.Name == place {
+			return e
+		}
+	}
+	panic("no URI options are called " + place)
+}

@@ -1,0 +1,117 @@
+package openwire
+
+import (
+	"fmt"
+
+	"hopwire/internal/broker"
+	"hopwire/internal/message"
+	"hopwire/internal/wire"
+	"hopwire/openwire"
+)
+
+// connection is one client or peer. All of it is the loop's.
+type connection struct {
+	l       *Listener
+	remote  string
+	session *wire.Session
+	core    *broker.Connection // nil before the hello
+
+	// Of a duplex bridge's half that has the connection's commands; nil for anybody else.
+	half     func(message.Command)
+	halfDown func(error)
+}
+
+// up greets: the hellos agreed.
+func (k *connection) up(p wire.Peer) {
+	var duplex func(*message.BrokerInfo)
+	if k.l.opt.Peers != nil {
+		duplex = k.duplex
+	}
+	k.core = k.l.opt.Broker.Connect(k.session, broker.Remote{Address: p.Remote,
+		Connector: k.l.opt.Name, HopwireLevel: p.HopwireLevel}, duplex)
+	k.session.Send(k.l.opt.Broker.Greeting())
+}
+
+func (k *connection) receive(c message.Command) {
+	if k.half != nil {
+		k.half(c)
+		return
+	}
+	if u, ok := c.(*message.Unknown); ok && u.Type == openwire.TypeMessageDispatchNotification {
+		k.refuseNotification(u)
+		return
+	}
+	k.core.Handle(c)
+	if _, ok := c.(*message.ConnectionInfo); ok && k.core.Opened() {
+		k.session.Trust()
+	}
+}
+
+// refuseNotification answers what only a slave of an old master would be told.
+func (k *connection) refuseNotification(u *message.Unknown) {
+	if u.ResponseRequired {
+		k.session.Send(&message.Response{Correlation: u.CommandID,
+			Exception: &message.Throwable{Class: "javax.jms.JMSException",
+				Message: "MessageDispatchNotification is for slaves of a master; this broker is none"}})
+	}
+}
+
+// duplex is called by the broker when the peer was let in.
+func (k *connection) duplex(info *message.BrokerInfo) {
+	receive, down, err := k.l.opt.Peers.Adopt(k.session, info)
+	if err != nil {
+		k.l.opt.Log.Warn("a duplex bridge was refused", "connector", k.l.opt.Name,
+			"remote", k.remote, "peer", info.Name, "error", err.Error())
+		k.session.Send(&message.ConnectionError{Exception: &message.Throwable{
+			Class: "javax.jms.JMSException", Message: err.Error()}})
+		k.session.Close(err.Error())
+		return
+	}
+	k.half, k.halfDown = receive, down
+}
+
+// tooBig answers a message above the frame limit.
+func (k *connection) tooBig(m *message.Message, err error) {
+	k.core.Refuse(m, message.Errorf(message.Limit, "message %s to %s: %w", m.ID, m.Destination, err))
+}
+
+// unsent takes what this peer's own limits do not let through. A delivery that can never arrive
+// would be sent again and again: it is dead-lettered in the consumer's name.
+func (k *connection) unsent(c message.Command, err error) {
+	if k.half != nil {
+		if m, ok := c.(*message.Message); ok && m.ResponseRequired {
+			k.half(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
+				Class: "javax.jms.JMSException", Message: err.Error()}})
+			return
+		}
+	}
+	d, ok := c.(*message.MessageDispatch)
+	if !ok || d.Message == nil {
+		k.l.opt.Log.Error("a command cannot be sent; the connection closes", "remote", k.remote,
+			"command", fmt.Sprintf("%T", c), "error", err.Error())
+		k.session.Close(err.Error())
+		return
+	}
+	k.l.opt.Log.Warn("a message cannot be sent to its consumer and is dead-lettered",
+		"remote", k.remote, "destination", d.Destination.String(), "message", d.Message.ID.String(),
+		"error", err.Error())
+	k.core.Handle(&message.MessageAck{Consumer: d.Consumer, Destination: d.Destination,
+		Type: message.PoisonAck, First: d.Message.ID, Last: d.Message.ID, HasFirst: true,
+		HasLast: true, Count: 1, PoisonCause: &message.Throwable{Class: "java.io.IOException",
+			Message: err.Error()}})
+}
+
+// down releases everything: the connection is over.
+func (k *connection) down(err error) {
+	if k.core == nil {
+		k.l.strangers.left(k.remote, k.l.opt.Name, err)
+		return
+	}
+	half := k.halfDown
+	k.half, k.halfDown = nil, nil
+	if half != nil {
+		half(err)
+	}
+	k.core.Gone()
+	k.l.strangers.ended(k.remote, k.l.opt.Name, err)
+}

@@ -1,0 +1,77 @@
+package link
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"syscall"
+
+	"hopwire/internal/bridge"
+	"hopwire/internal/message"
+	"hopwire/internal/wire"
+)
+
+var _ bridge.Link = (*wire.Session)(nil)
+
+// Peers adopts duplex connections for the bridges of a home; it is what front/openwire calls
+// Peers.
+type Peers struct {
+	home *bridge.Home
+	log  *slog.Logger
+}
+
+// NewPeers makes the adopter of a home. log may be nil.
+func NewPeers(home *bridge.Home, log *slog.Logger) *Peers {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Peers{home: home, log: log}
+}
+
+// Adopt makes the accepting half of a duplex bridge of a connection whose peer was let in.
+func (p *Peers) Adopt(s *wire.Session, info *message.BrokerInfo) (func(message.Command),
+	func(error), error) {
+	a, err := p.home.Accept(s, helloOf(s.Peer()), info)
+	if err != nil {
+		return nil, nil, err
+	}
+	down := func(err error) {
+		if err != nil {
+			err = lineOf(s.Remote(), "connection", err)
+		}
+		a.Down(err)
+	}
+	return a.Receive, down, nil
+}
+
+// refuse answers a message above our frame limit.
+func refuse(s *wire.Session, m *message.Message, err error) {
+	if m.ResponseRequired {
+		s.Send(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
+			Class: "javax.jms.JMSException", Message: err.Error()}})
+	}
+}
+
+// unsent turns what the peer cannot be sent into the peer's refusal, which the bridge knows how to
+// take: it parks the destination and goes on. Anything else ends the link.
+func unsent(s *wire.Session, c message.Command, err error, receive func(message.Command)) {
+	if m, ok := c.(*message.Message); ok && m.ResponseRequired {
+		receive(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
+			Class: "javax.jms.JMSException", Message: err.Error()}})
+		return
+	}
+	s.Close(err.Error())
+}
+
+// plain says the usual ends of sockets in words.
+func plain(err error) string {
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return "the peer closed the connection"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the peer closed the connection in the middle of a command"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "the peer reset the connection"
+	}
+	return err.Error()
+}

@@ -1,0 +1,178 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"hopwire/internal/manage"
+	"hopwire/internal/message"
+)
+
+// listFolder is the user's list of running brokers: one file each, with the path of its socket.
+func listFolder() (string, error) {
+	dir := filepath.Join(os.TempDir(), "hopwire-"+strconv.Itoa(os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Getuid() ||
+		info.Mode().Perm() != 0o700 {
+		return "", message.Errorf(message.Denied,
+			"%s is not this user's alone; remove it or set TMPDIR", dir)
+	}
+	return dir, nil
+}
+
+func entryName(name string) string {
+	return url.PathEscape(name) + "." + strconv.Itoa(os.Getpid())
+}
+
+func register(name, socket string) (string, error) {
+	dir, err := listFolder()
+	if err != nil {
+		return "", err
+	}
+	path, err := filepath.Abs(socket)
+	if err != nil {
+		return "", err
+	}
+	entry := filepath.Join(dir, entryName(name))
+	return entry, os.WriteFile(entry, []byte(path), 0o600)
+}
+
+// Running gives the brokers of this user that answer, by name. Entries of brokers that were killed
+// are taken off the list.
+func Running(ctx context.Context) ([]*Client, error) {
+	dir, err := listFolder()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Client
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".sock") {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		socket, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		name, _ := url.PathUnescape(strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())))
+		c := Dial(name, string(socket))
+		if c.alive(ctx) {
+			out = append(out, c)
+			continue
+		}
+		os.Remove(path)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out, nil
+}
+
+// Client speaks to one broker.
+type Client struct {
+	Name string
+	http http.Client
+	path string
+}
+
+// Dial makes a client for a socket; nothing is connected before the first call.
+func Dial(name, socket string) *Client {
+	return &Client{Name: name, path: socket, http: http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", socket)
+		},
+	}}}
+}
+
+func (c *Client) alive(ctx context.Context) bool {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", c.path)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// Status asks how the broker stands.
+func (c *Client) Status(ctx context.Context) (*manage.Status, error) {
+	return call[manage.Status](ctx, c, http.MethodGet, "/status")
+}
+
+// Explain asks why a queue's messages, or one, are where they are.
+func (c *Client) Explain(ctx context.Context, queue, id string) (*manage.Explanation, error) {
+	q := url.Values{"queue": {queue}}
+	if id != "" {
+		q.Set("message", id)
+	}
+	return call[manage.Explanation](ctx, c, http.MethodGet, "/explain?"+q.Encode())
+}
+
+// Stop begins a clean stop of the broker.
+func (c *Client) Stop(ctx context.Context) error {
+	_, err := call[struct{}](ctx, c, http.MethodPost, "/stop")
+	return err
+}
+
+func call[T any](ctx context.Context, c *Client, method, path string) (*T, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://broker"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return nil, message.Errorf(message.Unavailable, "broker %s does not answer: %w", c.Name, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		var f failure
+		if json.NewDecoder(resp.Body).Decode(&f) != nil || f.Error == "" {
+			f.Error = resp.Status
+		}
+		kind := message.Internal
+		if resp.StatusCode == http.StatusNotFound {
+			kind = message.NotFound
+		}
+		return nil, message.Errorf(kind, "broker %s: %s", c.Name, f.Error)
+	}
+	out := new(T)
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return nil, fmt.Errorf("broker %s: its answer cannot be read: %w", c.Name, err)
+	}
+	return out, nil
+}
+
+// AwaitEnd waits until the broker no longer answers.
+func (c *Client) AwaitEnd(ctx context.Context) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for c.alive(ctx) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return message.Errorf(message.Unavailable, "broker %s has not stopped yet", c.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+// Package control is the way to a running broker from the same machine: HTTP over a Unix socket
+// in the broker's data folder, for its owner alone, speaking the JSON of package manage. A list
+// of running brokers in the user's temporary folder lets the command line find them.
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hopwire/internal/manage"
+	"hopwire/internal/message"
+)
+
+// Server answers for one broker.
+type Server struct {
+	http   http.Server
+	socket string
+	entry  string
+}
+
+// Listen opens the socket for a broker whose data is in folder and puts it on the list of running
+// ones. Serve answers.
+func Listen(name, folder string, subject manage.Subject) (*Server, net.Listener, error) {
+	socket, err := socketPath(name, folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	os.Remove(socket) // a socket left by a process that was killed; the store's lock guards us
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, nil, message.Errorf(message.Unavailable,
+			"the control socket %s cannot be opened: %w", socket, err)
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		l.Close()
+		return nil, nil, err
+	}
+	s := &Server{socket: socket}
+	if s.entry, err = register(name, socket); err != nil {
+		l.Close()
+		return nil, nil, err
+	}
+	s.http = http.Server{Handler: handler(subject), ReadHeaderTimeout: 10 * time.Second}
+	return s, l, nil
+}
+
+// Serve answers until Close.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Close ends the server, takes the broker off the list and removes the socket.
+func (s *Server) Close(ctx context.Context) {
+	os.Remove(s.entry)
+	if s.http.Shutdown(ctx) != nil {
+		s.http.Close()
+	}
+	os.Remove(s.socket)
+}
+
+func handler(subject manage.Subject) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
+		status, err := subject.Status(r.Context())
+		reply(w, status, err)
+	})
+	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		x, err := subject.Explain(r.Context(), q.Get("queue"), q.Get("message"))
+		reply(w, x, err)
+	})
+	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, struct{}{}, nil)
+		subject.Stop()
+	})
+	return mux
+}
+
+// failure is the JSON of an error.
+type failure struct {
+	Error string `json:"error"`
+}
+
+func reply(w http.ResponseWriter, v any, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		code := http.StatusInternalServerError
+		switch message.KindOf(err) {
+		case message.NotFound:
+			code = http.StatusNotFound
+		case message.Unavailable:
+			code = http.StatusServiceUnavailable
+		}
+		w.WriteHeader(code)
+		v = failure{err.Error()}
+	}
+	// The reader of the answer sees a cut connection when this fails; nobody else can be told.
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// maxSocketPath is how long the path of a Unix socket may be on every system.
+const maxSocketPath = 100
+
+// socketPath is control.sock in the data folder, or, where that is too long a name for a socket or
+// there is no folder, a name in the list's folder.
+func socketPath(name, folder string) (string, error) {
+	if folder != "" {
+		if path := filepath.Join(folder, "control.sock"); len(path) <= maxSocketPath {
+			return path, os.MkdirAll(folder, 0o755)
+		}
+	}
+	list, err := listFolder()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(list, entryName(name)+".sock"), nil
+}

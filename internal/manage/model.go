@@ -1,0 +1,204 @@
+// Package manage is the management model: what a running broker tells people and programs about
+// itself, and what they may ask of it, as plain values with stable JSON names. The control socket,
+// and whatever else shows a broker, speak in these terms.
+package manage
+
+import (
+	"context"
+	"time"
+
+	"hopwire/internal/bridge"
+	"hopwire/internal/broker"
+	"hopwire/internal/message"
+)
+
+// Subject is a running broker that can be managed.
+type Subject interface {
+	// Status tells how the broker stands.
+	Status(ctx context.Context) (*Status, error)
+	// Explain tells why a queue's messages, or one of them, are where they are. An error of kind
+	// NotFound names a queue or message that is not there.
+	Explain(ctx context.Context, queue, messageID string) (*Explanation, error)
+	// Stop begins a clean stop.
+	Stop()
+}
+
+// Status is a broker at one moment. Its lists are put together in slices; they are not one point
+// in time when the broker is busy.
+type Status struct {
+	Broker       string        `json:"broker"`
+	ID           string        `json:"id"`
+	Version      string        `json:"version"`
+	PID          int           `json:"pid"`
+	Compat       int           `json:"compat"`
+	DataFolder   string        `json:"dataFolder,omitempty"`
+	UptimeMs     int64         `json:"uptimeMs"`
+	Connectors   []Connector   `json:"connectors"`
+	Bridges      []Bridge      `json:"bridges"`
+	Destinations []Destination `json:"destinations"`
+	Connections  int           `json:"connections"`
+	MemoryBytes  int64         `json:"memoryBytes"`
+	MemoryLimit  int64         `json:"memoryLimitBytes"`
+	StoreBytes   int64         `json:"storeBytes"`
+	StoreFull    bool          `json:"storeFull"`
+	Totals       Totals        `json:"totals"`
+	Reasons      []ReasonCount `json:"reasons"`
+}
+
+// Connector is a transport connector: a port.
+type Connector struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+}
+
+// Totals are counters since the broker's start.
+type Totals struct {
+	Enqueued    int64 `json:"enqueued"`
+	Dequeued    int64 `json:"dequeued"`
+	Dispatched  int64 `json:"dispatched"`
+	Expired     int64 `json:"expired"`
+	DeadLetters int64 `json:"deadLetters"`
+	Duplicates  int64 `json:"duplicates"`
+	Forwarded   int64 `json:"forwarded"`
+	Received    int64 `json:"received"`
+}
+
+// ReasonCount is how often something was refused, dropped or suppressed for a reason.
+type ReasonCount struct {
+	Reason string `json:"reason"`
+	Count  int64  `json:"count"`
+}
+
+// Destination is a queue or topic.
+type Destination struct {
+	Name       string        `json:"name"`
+	Size       int64         `json:"size"`
+	InFlight   int           `json:"inFlight"`
+	Consumers  int           `json:"consumers"`
+	Networks   int           `json:"networkConsumers"`
+	Producers  int           `json:"producers"`
+	Parked     int           `json:"parkedSends"`
+	Enqueued   int64         `json:"enqueued"`
+	Dequeued   int64         `json:"dequeued"`
+	Forwarded  int64         `json:"forwarded"`
+	Duplicates int64         `json:"duplicates"`
+	Reasons    []ReasonCount `json:"reasons"`
+}
+
+// Bridge is one network bridge, made by us or by a peer.
+type Bridge struct {
+	Name      string        `json:"name"`
+	URI       string        `json:"uri"`
+	State     string        `json:"state"`
+	Error     string        `json:"error,omitempty"`
+	Unseen    string        `json:"unseen,omitempty"` // demand the bridge cannot see
+	SinceMs   int64         `json:"sinceMs"`
+	Attempt   int           `json:"attempt"`
+	Peer      string        `json:"peer,omitempty"`
+	PeerID    string        `json:"peerId,omitempty"`
+	Hopwire   bool          `json:"hopwire"`
+	Duplex    bool          `json:"duplex"`
+	Accepted  bool          `json:"accepted"`
+	InFlight  int           `json:"inFlight"`
+	InDoubt   int           `json:"inDoubt"`
+	Forwarded int64         `json:"forwarded"`
+	Received  int64         `json:"received"`
+	Demands   []Demand      `json:"demands"`
+	Reasons   []ReasonCount `json:"reasons"`
+}
+
+// Demand is one network subscription of a bridge.
+type Demand struct {
+	Destination string `json:"destination"`
+	State       string `json:"state"`
+	Members     int    `json:"members"`
+	InFlight    int    `json:"inFlight"`
+	Taken       int64  `json:"taken"`
+	Error       string `json:"error,omitempty"`
+}
+
+// Explanation says why a queue's messages are where they are.
+type Explanation struct {
+	Broker      string             `json:"broker"`
+	Destination Destination        `json:"destination"`
+	Rows        []ExplanationRow   `json:"rows"`
+	StoredOnly  int64              `json:"storedOnly"` // waiting, not in memory and not looked at
+	Ways        []ExplanationOfWay `json:"ways"`
+}
+
+// ExplanationRow is one reason that holds for a number of messages.
+type ExplanationRow struct {
+	Reason   string `json:"reason"`
+	Who      string `json:"who,omitempty"`
+	Count    int64  `json:"count"`
+	SinceMs  int64  `json:"sinceMs"`
+	Releases string `json:"releases"`
+	Example  string `json:"example"`
+}
+
+// ExplanationOfWay says why a bridge takes nothing from the queue.
+type ExplanationOfWay struct {
+	Bridge string `json:"bridge"`
+	Reason string `json:"reason"`
+}
+
+// FromBroker fills in what the core tells.
+func (s *Status) FromBroker(b broker.Status) {
+	s.Broker, s.ID, s.Connections = b.Name, string(b.ID), b.Connections
+	s.MemoryBytes, s.MemoryLimit = b.MemoryBytes, b.MemoryLimit
+	s.StoreBytes, s.StoreFull = b.StoreBytes, b.StoreFull
+	s.Totals = Totals{Enqueued: b.Counts.Enqueued, Dequeued: b.Counts.Dequeued,
+		Dispatched: b.Counts.Dispatched, Expired: b.Counts.Expired,
+		DeadLetters: b.Counts.DeadLetters, Duplicates: b.Counts.Duplicates,
+		Forwarded: b.Counts.Forwarded, Received: b.Counts.Received}
+	s.Reasons = reasons(b.Counts.Reasons)
+	for i := range b.Destinations {
+		s.Destinations = append(s.Destinations, destination(&b.Destinations[i]))
+	}
+}
+
+func destination(d *broker.DestinationStatus) Destination {
+	return Destination{Name: d.Name.String(), Size: d.Size, InFlight: d.InFlight,
+		Consumers: d.Consumers, Networks: d.Networks, Producers: d.Producers, Parked: d.Parked,
+		Enqueued: d.Counts.Enqueued, Dequeued: d.Counts.Dequeued, Forwarded: d.Counts.Forwarded,
+		Duplicates: d.Counts.Duplicates, Reasons: reasons(d.Reasons)}
+}
+
+// FromBridge gives one bridge; now is the loop's monotonic clock.
+func FromBridge(b bridge.Status, now time.Duration) Bridge {
+	out := Bridge{Name: b.Name, URI: b.URI, State: b.State.String(), Error: b.Error,
+		Unseen: b.Unseen, SinceMs: (now - b.Since).Milliseconds(), Attempt: b.Attempt,
+		Peer: b.Peer.Name, PeerID: string(b.Peer.ID), Hopwire: b.Hopwire, Duplex: b.Duplex,
+		Accepted: b.Accepted, InFlight: b.InFlight, InDoubt: b.InDoubt, Forwarded: b.Forwarded,
+		Received: b.Received}
+	for _, d := range b.Demands {
+		out.Demands = append(out.Demands, Demand{Destination: d.Destination.String(),
+			State: d.State, Members: d.Members, InFlight: d.InFlight, Taken: d.Taken,
+			Error: d.Failed})
+	}
+	for _, c := range b.Counts {
+		out.Reasons = append(out.Reasons, ReasonCount{string(c.Reason), c.N})
+	}
+	return out
+}
+
+// FromExplanation gives a core's explanation its outer form.
+func FromExplanation(name string, e *broker.Explanation) *Explanation {
+	x := &Explanation{Broker: name, Destination: destination(&e.Status), StoredOnly: e.Stored}
+	for _, r := range e.Rows {
+		x.Rows = append(x.Rows, ExplanationRow{Reason: string(r.Reason), Who: r.Who,
+			Count: r.Count, SinceMs: r.Since.Milliseconds(), Releases: r.Releases,
+			Example: r.Example.String()})
+	}
+	return x
+}
+
+// reasons gives counts in a fixed order: by count, then by name.
+func reasons(m map[message.Reason]int64) []ReasonCount {
+	out := make([]ReasonCount, 0, len(m))
+	for r, n := range m {
+		out = append(out, ReasonCount{string(r), n})
+	}
+	sortReasons(out)
+	return out
+}

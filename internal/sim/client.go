@@ -1,0 +1,269 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// Client is a JMS-like application: one connection at a time, to one broker, with consumers and a
+// producer.
+type Client struct {
+	w    *World
+	name string
+
+	node  *Node // whom it is connected to, nil for none
+	end   *end
+	conns int
+	id    message.ConnectionID
+
+	commands  int32
+	answers   map[int32]func(error) // by command id
+	consumers map[message.ConsumerID]*Consumer
+	order     []*Consumer
+	numbers   int64
+	sequence  int64
+	tx        *clientTx
+	onDown    func()
+	// Refusals are the errors that the broker reported without being asked.
+	Refusals []string
+}
+
+// Client makes an application that is not connected yet.
+func (w *World) Client(name string) *Client { return &Client{w: w, name: name} }
+
+// Name gives the client's name.
+func (c *Client) Name() string { return c.name }
+
+// Node gives the broker that the client is connected to, nil for none.
+func (c *Client) Node() *Node { return c.node }
+
+// OnDown sets what happens when the connection ends without the client having closed it.
+func (c *Client) OnDown(f func()) { c.onDown = f }
+
+// Connect opens a connection; it reports false when the broker is down. A client that is connected
+// already closes that connection first.
+func (c *Client) Connect(n *Node) bool {
+	if c.node != nil {
+		c.Close()
+	}
+	if n.life == nil || n.stopping {
+		return false
+	}
+	c.conns++
+	c.node = n
+	c.id = message.ConnectionID(fmt.Sprintf("ID:%s-%d", c.name, c.conns))
+	c.answers = map[int32]func(error){}
+	c.consumers, c.order = map[message.ConsumerID]*Consumer{}, nil
+	c.tx, c.sequence = nil, 0
+	s := c.w.cable("client "+c.name, n.cfg.Name).connect("client "+c.name, n.cfg.Name)
+	c.end = s.ends[0]
+	c.end.does, c.end.recv, c.end.down = map[int32]func(*life){}, c.receive, c.lost
+	n.life.accept(s.ends[1], 0, "openwire")
+	c.w.trace("%s: connects to %s", c.name, n.cfg.Name)
+	c.send(&message.ConnectionInfo{ID: c.id, ClientID: fmt.Sprintf("%s-%d", c.name, c.conns)})
+	c.send(&message.SessionInfo{ID: message.SessionID{Connection: c.id, Value: 1}})
+	c.send(&message.ProducerInfo{ID: c.producer()})
+	return true
+}
+
+func (c *Client) producer() message.ProducerID {
+	return message.ProducerID{Connection: c.id, Session: 1, Value: 1}
+}
+
+func (c *Client) send(cmd message.Command) int32 {
+	c.commands++
+	cmd.Head().CommandID = c.commands
+	c.end.send(cmd)
+	return c.commands
+}
+
+// ask sends a command that wants an answer.
+func (c *Client) ask(cmd message.Command, answer func(error)) int32 {
+	cmd.Head().ResponseRequired = true
+	id := c.send(cmd)
+	c.answers[id] = answer
+	return id
+}
+
+func (c *Client) receive(cmd message.Command) {
+	switch cmd := cmd.(type) {
+	case *message.MessageDispatch:
+		if s := c.consumers[cmd.Consumer]; s != nil {
+			s.took(cmd)
+		}
+	case *message.Response:
+		f := c.answers[cmd.Correlation]
+		delete(c.answers, cmd.Correlation)
+		if f == nil {
+			return
+		}
+		if cmd.Exception != nil {
+			f(cmd.Exception)
+			return
+		}
+		f(nil)
+	case *message.ConnectionError:
+		c.Refusals = append(c.Refusals, cmd.Exception.Error())
+		c.w.note("%s: %s reports %s: %s", c.name, c.node.cfg.Name, cmd.Exception.Class,
+			cmd.Exception.Message)
+	}
+}
+
+// lost hears that the connection is gone.
+func (c *Client) lost(error) {
+	c.w.trace("%s: lost its connection", c.name)
+	c.forget()
+	if c.onDown != nil {
+		c.onDown()
+	}
+}
+
+func (c *Client) forget() {
+	for _, s := range c.order {
+		s.closed = true
+	}
+	c.node, c.end = nil, nil
+	c.answers = nil
+	c.consumers, c.order, c.tx = nil, nil, nil
+}
+
+// Close closes the connection as an application does.
+func (c *Client) Close() {
+	if c.node == nil {
+		return
+	}
+	c.w.trace("%s: closes its connection to %s", c.name, c.node.cfg.Name)
+	for _, s := range append([]*Consumer(nil), c.order...) {
+		s.Close()
+	}
+	c.send(&message.RemoveInfo{Object: c.id, LastDelivered: message.LastDeliveredUnknown})
+	c.send(&message.ShutdownInfo{})
+	c.end.close()
+	c.forget()
+}
+
+// Crash ends the application: what it sent last may be lost, and the broker notices within detect.
+func (c *Client) Crash(detect time.Duration) {
+	if c.node == nil {
+		return
+	}
+	c.w.trace("%s: crashes", c.name)
+	e := c.end
+	e.socket.sever(detect)
+	e.closed = true
+	c.forget()
+}
+
+// Mail says what a message is like.
+type Mail struct {
+	To         message.Destination
+	Volatile   bool // not persistent
+	Properties []byte
+	Body       []byte
+	Expiration int64 // ms since the epoch
+	Priority   uint8
+	Group      string
+}
+
+var errNotConnected = errors.New("not connected")
+
+// Send sends a message. answer, which may be nil for a message nobody waits for, hears whether the
+// broker has it; it is not called when the connection ends before. The id is the message's.
+func (c *Client) Send(m Mail, answer func(error)) message.MessageID {
+	if c.node == nil {
+		if answer != nil {
+			answer(errNotConnected)
+		}
+		return message.MessageID{}
+	}
+	c.sequence++
+	msg := &message.Message{
+		ID:          message.MessageID{Producer: c.producer(), Sequence: c.sequence},
+		Producer:    c.producer(),
+		Destination: m.To, Persistent: !m.Volatile, Priority: 4, Body: message.TextBody,
+		Timestamp: epoch + c.w.now.Milliseconds(), Expiration: m.Expiration,
+		Content: m.Body, Properties: m.Properties, GroupID: m.Group,
+	}
+	if m.Priority > 0 {
+		msg.Priority = m.Priority
+	}
+	fate := c.w.ledger.sent(msg, c.node)
+	if c.tx != nil {
+		msg.Transaction = c.tx.id
+		c.tx.sends = append(c.tx.sends, fate)
+		c.send(msg)
+		return msg.ID
+	}
+	if answer == nil {
+		c.send(msg)
+		return msg.ID
+	}
+	c.ask(msg, func(err error) {
+		if err == nil {
+			c.w.ledger.confirmed(fate)
+		} else {
+			fate.Refused = true
+		}
+		answer(err)
+	})
+	return msg.ID
+}
+
+// clientTx is an open transaction: what it sent and what it acknowledged.
+type clientTx struct {
+	id    message.TransactionID
+	sends []*Fate
+	acks  []*Delivery
+}
+
+// Begin opens a transaction for all that follows.
+func (c *Client) Begin() {
+	if c.node == nil || c.tx != nil {
+		return
+	}
+	c.numbers++
+	c.tx = &clientTx{id: message.TransactionID{Connection: c.id, Value: c.numbers}}
+	c.send(&message.TransactionInfo{Connection: c.id, ID: c.tx.id, Type: message.Begin})
+}
+
+// Commit ends the transaction; answer hears whether it took effect.
+func (c *Client) Commit(answer func(error)) {
+	tx := c.tx
+	if c.node == nil || tx == nil {
+		answer(errNotConnected)
+		return
+	}
+	c.tx = nil
+	id := c.ask(&message.TransactionInfo{Connection: c.id, ID: tx.id,
+		Type: message.CommitOnePhase}, func(err error) {
+		for _, f := range tx.sends {
+			if err == nil {
+				c.w.ledger.confirmed(f)
+			} else {
+				f.Refused = true
+			}
+		}
+		answer(err)
+	})
+	c.end.does[id] = func(l *life) {
+		for _, d := range tx.acks {
+			c.w.ledger.acked(d, l)
+		}
+	}
+}
+
+// Rollback ends the transaction without effect. What it acknowledged is the application's still.
+func (c *Client) Rollback() {
+	tx := c.tx
+	if c.node == nil || tx == nil {
+		return
+	}
+	c.tx = nil
+	for _, f := range tx.sends {
+		f.Refused = true
+	}
+	c.send(&message.TransactionInfo{Connection: c.id, ID: tx.id, Type: message.Rollback})
+}

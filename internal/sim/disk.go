@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+	"hopwire/internal/store/mem"
+)
+
+// Waits of a batch that the disk had no room for.
+const (
+	retryFirst = 50 * time.Millisecond
+	retryMost  = time.Second
+)
+
+// Disk is a broker's disk: what a crash leaves of it is there at the next start.
+type Disk struct {
+	w     *World
+	store *mem.Store
+	slow  time.Duration // is added to each operation
+}
+
+func newDisk(w *World) *Disk { return &Disk{w: w, store: mem.NewUnsynced()} }
+
+// crash loses what was not synced, but for a prefix by luck.
+func (d *Disk) crash() {
+	keep := d.w.rnd.IntN(d.store.Unsynced() + 1)
+	d.store = d.store.CrashClone(keep)
+}
+
+// storage is a life's way to its disk: one operation after the other, answered on the loop. It does
+// what store.Committer does, without goroutines.
+type storage struct {
+	env     *env
+	disk    *Disk
+	work    []func()
+	busy    bool
+	handed  int // batches
+	durable int
+	watch   []watch
+}
+
+// watch runs f when so many batches are durable.
+type watch struct {
+	durable int
+	f       func()
+}
+
+func (s *storage) delay() time.Duration {
+	w := s.env.w
+	return w.opt.DiskDelay + w.within(w.opt.DiskJitter) + s.disk.slow
+}
+
+func (s *storage) do(f func()) {
+	s.work = append(s.work, f)
+	s.next()
+}
+
+func (s *storage) next() {
+	if s.busy || len(s.work) == 0 {
+		return
+	}
+	s.busy = true
+	f := s.work[0]
+	s.work = s.work[1:]
+	f()
+}
+
+// later goes on after d unless the broker died meanwhile.
+func (s *storage) later(d time.Duration, f func()) {
+	s.env.w.After(d, func() {
+		if !s.env.dead {
+			f()
+		}
+	})
+}
+
+func (s *storage) finish(answer func()) {
+	s.busy = false
+	s.env.post(answer)
+	s.next()
+}
+
+// Commit implements broker.Storage. Writing takes half of the time and syncing the rest, so that
+// a crash finds batches that are written and not safe.
+func (s *storage) Commit(b *store.Batch, done func(error)) {
+	s.handed++
+	s.do(func() {
+		half := s.delay() / 2
+		s.later(half, func() { s.write(b, half, retryFirst, done) })
+	})
+}
+
+func (s *storage) write(b *store.Batch, sync, retry time.Duration, done func(error)) {
+	err := s.disk.store.Apply([]*store.Batch{b})
+	switch {
+	case err != nil && message.KindOf(err) == message.Limit:
+		s.later(retry, func() { s.write(b, sync, min(2*retry, retryMost), done) })
+		return
+	case err != nil:
+		s.env.w.note("%s: the store refused a batch: %v", s.env.node.cfg.Name, err)
+		s.finish(func() { done(err) })
+		return
+	}
+	if err := s.disk.store.Check(); err != nil {
+		s.env.w.note("%s: %v", s.env.node.cfg.Name, err)
+	}
+	s.later(sync, func() {
+		s.disk.store.Sync(1)
+		s.durable++
+		s.finish(func() {
+			s.tell()
+			done(nil)
+		})
+	})
+}
+
+// whenDurable runs f when everything is durable that the core has decided until now.
+func (s *storage) whenDurable(f func()) { s.watch = append(s.watch, watch{s.handed + 1, f}) }
+
+func (s *storage) tell() {
+	for len(s.watch) > 0 && s.watch[0].durable <= s.durable {
+		f := s.watch[0].f
+		s.watch = s.watch[1:]
+		f()
+	}
+}
+
+// idle tells, at the end of a turn in which nothing was handed over, that nothing more will be.
+func (s *storage) idle() {
+	if s.handed == s.durable {
+		for _, x := range s.watch {
+			x.f()
+		}
+		s.watch = nil
+	}
+}
+
+func read[T any](s *storage, do func() (T, error), done func(T, error)) {
+	s.do(func() {
+		s.later(s.delay(), func() {
+			v, err := do()
+			s.finish(func() { done(v, err) })
+		})
+	})
+}
+
+// Page implements broker.Storage.
+func (s *storage) Page(r store.PageRequest, done func([]store.Stored, error)) {
+	read(s, func() ([]store.Stored, error) { return s.disk.store.Page(r) }, done)
+}
+
+// Receipts implements broker.Storage.
+func (s *storage) Receipts(dest store.DestID, peer message.BrokerID,
+	done func([]store.Receipt, error)) {
+	read(s, func() ([]store.Receipt, error) { return s.disk.store.Receipts(dest, peer) }, done)
+}
+
+// Expired implements broker.Storage.
+func (s *storage) Expired(before int64, limit int, done func([]store.ExpiredRef, error)) {
+	read(s, func() ([]store.ExpiredRef, error) {
+		return s.disk.store.Expired(before, limit)
+	}, done)
+}
+
+// Space implements broker.Storage.
+func (s *storage) Space() store.Space { return s.disk.store.Space() }

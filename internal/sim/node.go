@@ -1,0 +1,263 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"hopwire/internal/bridge"
+	"hopwire/internal/broker"
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+	"hopwire/internal/selector"
+)
+
+// NodeConfig says what a broker of the world is.
+type NodeConfig struct {
+	Name         string // of one word; its id is ID:name
+	ActiveMQ     bool   // behaves toward its peers as if it were no Hopwire broker
+	NoAdvisories bool   // advisorySupport=false
+	Volatile     bool   // persistent=false
+	Policies     *policy.Map
+	MemoryLimit  int64
+	StoreLimit   int64
+	Plant        *Plant // a fault planted in it; nil is none
+}
+
+// Node is one broker of the world, whether it runs or not.
+type Node struct {
+	w          *World
+	cfg        NodeConfig
+	disk       *Disk
+	skew       time.Duration // its clock is ahead by
+	connectors []bridge.Options
+	life       *life // nil while it is down
+	lives      int
+	stopping   bool
+}
+
+// life is a broker from its start to its end.
+type life struct {
+	node       *Node
+	number     int
+	env        *env
+	storage    *storage
+	core       *broker.Broker
+	home       *bridge.Home
+	connectors []*bridge.Connector
+	ends       []*end
+}
+
+// Broker makes a broker and starts it.
+func (w *World) Broker(cfg NodeConfig) *Node {
+	n := &Node{w: w, cfg: cfg, disk: newDisk(w)}
+	w.nodes = append(w.nodes, n)
+	n.Start()
+	return n
+}
+
+// Name gives the broker's name.
+func (n *Node) Name() string { return n.cfg.Name }
+
+// ID gives the broker's id.
+func (n *Node) ID() message.BrokerID { return message.BrokerID("ID:" + n.cfg.Name) }
+
+// Up reports whether the broker runs.
+func (n *Node) Up() bool { return n.life != nil }
+
+// Core gives the running broker, nil while it is down. It is only called between events.
+func (n *Node) Core() *broker.Broker {
+	if n.life == nil {
+		return nil
+	}
+	return n.life.core
+}
+
+// Home gives the running broker's bridges, nil while it is down.
+func (n *Node) Home() *bridge.Home {
+	if n.life == nil {
+		return nil
+	}
+	return n.life.home
+}
+
+// Connectors gives the running broker's connectors.
+func (n *Node) Connectors() []*bridge.Connector {
+	if n.life == nil {
+		return nil
+	}
+	return n.life.connectors
+}
+
+// Skew sets how far the broker's time of day is ahead.
+func (n *Node) Skew(d time.Duration) {
+	n.w.trace("%s: clock jumps from %v to %v ahead", n.cfg.Name, n.skew, d)
+	n.skew = d
+}
+
+// Slow makes each operation of the broker's disk take longer by d.
+func (n *Node) Slow(d time.Duration) {
+	n.w.trace("%s: disk slower by %v", n.cfg.Name, d)
+	n.disk.slow = d
+}
+
+// Capacity limits the broker's disk; 0 is no limit.
+func (n *Node) Capacity(capacityBytes, reserveBytes int64) {
+	n.w.trace("%s: disk limited to %d bytes", n.cfg.Name, capacityBytes)
+	n.disk.store.SetCapacity(capacityBytes, reserveBytes)
+}
+
+// Start starts the broker over what its disk has.
+func (n *Node) Start() {
+	if n.life != nil {
+		return
+	}
+	n.lives++
+	n.stopping = false
+	l := &life{node: n, number: n.lives, env: newEnv(n)}
+	n.life = l
+	l.storage = &storage{env: l.env, disk: n.disk}
+	headers, err := n.disk.store.Headers()
+	if err != nil {
+		panic(err)
+	}
+	n.w.trace("%s: starts, %d stored destinations", n.cfg.Name, len(headers))
+	store, local, clock := n.cfg.Plant.around(l)
+	l.core = broker.New(clock, store, headers, broker.Options{
+		Name: n.cfg.Name, ID: n.ID(), URL: "sim://" + n.cfg.Name,
+		Persistent: !n.cfg.Volatile, Advisories: !n.cfg.NoAdvisories, Policies: n.cfg.Policies,
+		MemoryLimitBytes: n.cfg.MemoryLimit, StoreLimitBytes: n.cfg.StoreLimit,
+		Observe: l.observe,
+	})
+	l.env.end = func() {
+		l.core.EndTurn()
+		l.storage.idle()
+	}
+	l.home = bridge.NewHome(bridge.Config{Local: local(l.core), Env: clock, Dialer: l,
+		Observe: l.observeBridge, Selectors: parseSelector})
+	for _, o := range n.connectors {
+		l.connector(o)
+	}
+	for _, peer := range l.core.DoubtedPeers() {
+		l.home.WatchDoubts(peer, n.doubtTimeout(peer))
+	}
+}
+
+// doubtTimeout is the inDoubtTimeout of the connector to a peer; a duplex peer's own is not known
+// before it is back, so it is the longest.
+func (n *Node) doubtTimeout(peer message.BrokerID) time.Duration {
+	for _, o := range n.connectors {
+		for _, uri := range o.URIs {
+			if "ID:"+hostOf(uri) == string(peer) {
+				return o.InDoubtTimeout
+			}
+		}
+	}
+	return bridge.DefaultOptions(5).InDoubtTimeout
+}
+
+// Connect adds a connector to the broker, now and at each later start.
+func (n *Node) Connect(o bridge.Options) {
+	n.connectors = append(n.connectors, o)
+	if n.life != nil {
+		n.life.connector(o)
+	}
+}
+
+func (l *life) connector(o bridge.Options) {
+	c, err := l.home.Connector(o)
+	if err != nil {
+		panic(fmt.Sprintf("sim: connector %s of %s: %v", o.Name, l.node.cfg.Name, err))
+	}
+	l.connectors = append(l.connectors, c)
+	l.env.post(c.Start)
+}
+
+// Crash kills the broker. What it sent is on its way still; with lost its peers do not even hear
+// that it is gone before detect is over.
+func (n *Node) Crash(lost bool, detect time.Duration) {
+	l := n.life
+	if l == nil {
+		return
+	}
+	n.w.trace("%s: crashes", n.cfg.Name)
+	l.env.dead = true
+	n.life = nil
+	for _, e := range slices.Clone(l.ends) {
+		if lost {
+			e.socket.sever(detect)
+		}
+		e.close()
+	}
+	n.disk.crash()
+	n.w.ledger.died(l)
+}
+
+// Stop ends the broker cleanly; done is called when it is down.
+func (n *Node) Stop(done func()) {
+	l := n.life
+	if l == nil {
+		done()
+		return
+	}
+	n.w.trace("%s: stops", n.cfg.Name)
+	n.stopping = true
+	l.env.post(func() {
+		left := len(l.connectors)
+		end := func() {
+			l.core.Stop(func() {
+				if l.env.dead {
+					return
+				}
+				l.env.dead = true
+				n.life = nil
+				for _, e := range slices.Clone(l.ends) {
+					e.close()
+				}
+				n.w.trace("%s: is down", n.cfg.Name)
+				done()
+			})
+		}
+		if left == 0 {
+			end()
+		}
+		for _, c := range l.connectors {
+			c.Stop(func() {
+				if left--; left == 0 {
+					end()
+				}
+			})
+		}
+	})
+}
+
+func (l *life) observe(e broker.Event) {
+	w := l.node.w
+	w.ledger.told(l, e)
+	if w.opt.Trace != nil {
+		w.trace("%s: event %d %s %s %s", l.node.cfg.Name, e.Kind, e.Reason, e.Dest, e.Text)
+	}
+}
+
+func (l *life) observeBridge(e bridge.Event) {
+	w := l.node.w
+	if w.opt.Trace != nil {
+		w.trace("%s: bridge %s event %d %s %s %s %s n=%d", l.node.cfg.Name, e.Connector, e.Kind,
+			e.State, e.Destination, e.Reason, e.Text, e.Count)
+	}
+}
+
+// simSelector lets a bridge judge messages by a parsed selector.
+type simSelector struct{ *selector.Selector }
+
+func (s simSelector) Matches(m *message.Message) bool {
+	return s.Selector.Matches(message.View{Message: m})
+}
+
+func parseSelector(text string) (bridge.Selector, error) {
+	s, err := selector.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return simSelector{s}, nil
+}

@@ -1,0 +1,371 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// Limits of one Apply: batches are merged until one of them is reached.
+const (
+	applyBatches = 1000
+	applyBytes   = 8 << 20
+)
+
+// A batch refused for lack of space is tried again after a wait that doubles between these.
+const (
+	retryFirst = 50 * time.Millisecond
+	retryMost  = time.Second
+)
+
+// Committer stands between a broker's loop and its Store: it takes batches and reads from the
+// loop without ever holding it, merges the batches of many turns into one sync, and answers
+// through post. One goroutine commits, another reads.
+//
+// The answers to commits come in the order of the commits. A read sees every batch that was
+// committed before the read was asked for, and its answer comes after theirs. Nothing is answered
+// with success that is not durable.
+//
+// All methods may be called from any goroutine.
+type Committer struct {
+	// OnFull is called through post when a batch was refused for lack of space; it is kept and
+	// tried again until it is taken. OnRoom is called when it was. OnFatal is called once, with
+	// the error after which nothing is acknowledged any more. All may be nil, and are set before
+	// the first use.
+	OnFull  func(Space)
+	OnRoom  func(Space)
+	OnFatal func(error)
+
+	store Store
+	post  func(func()) bool
+	run   sync.WaitGroup
+
+	mu      sync.Mutex
+	changed sync.Cond // any of the fields below
+	started bool
+	closing bool  // nothing more is taken
+	stopped bool  // goroutines are to end, whatever waits
+	fatal   error // nothing is applied any more
+	commits []commit
+	reads   []read
+	bytes   int64  // of the batches handed over and not applied
+	handed  uint64 // batches ever handed over
+	applied uint64 // of these, applied; handed - applied == len(commits) + those in Apply
+	stop    chan struct{}
+}
+
+type commit struct {
+	batch *Batch
+	done  func(error)
+}
+
+type read struct {
+	after uint64        // waits until so many batches are applied
+	do    func() func() // reads, and gives what is to be posted
+	fail  func(error)
+}
+
+// NewCommitter makes a committer. post hands a function to the loop; it reports false when the
+// loop has ended.
+func NewCommitter(s Store, post func(func()) bool) *Committer {
+	c := &Committer{store: s, post: post, stop: make(chan struct{})}
+	c.changed.L = &c.mu
+	return c
+}
+
+// Commit hands a batch over; done runs when it is durable. The batch must not be changed before
+// that. After Close, done gets an Unavailable error; after a fatal error it is never called.
+func (c *Committer) Commit(b *Batch, done func(error)) {
+	if !c.hand(commit{b, done}) {
+		c.post(func() { done(errClosed()) })
+	}
+}
+
+// hand reports false when nothing more is taken.
+func (c *Committer) hand(w commit) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing || c.fatal != nil {
+		return c.fatal != nil
+	}
+	c.start()
+	c.handed++
+	c.bytes += w.batch.Bytes
+	c.commits = append(c.commits, w)
+	c.changed.Broadcast()
+	return true
+}
+
+// Page reads a page.
+func (c *Committer) Page(r PageRequest, done func([]Stored, error)) {
+	ask(c, done, func() ([]Stored, error) { return c.store.Page(r) })
+}
+
+// Receipts reads the receipts of one (destination, peer).
+func (c *Committer) Receipts(dest DestID, peer message.BrokerID, done func([]Receipt, error)) {
+	ask(c, done, func() ([]Receipt, error) { return c.store.Receipts(dest, peer) })
+}
+
+// Expired reads what expired before a time (ms since the epoch).
+func (c *Committer) Expired(before int64, limit int, done func([]ExpiredRef, error)) {
+	ask(c, done, func() ([]ExpiredRef, error) { return c.store.Expired(before, limit) })
+}
+
+// Space tells what room the store has.
+func (c *Committer) Space() Space { return c.store.Space() }
+
+// Waiting tells how many batches, and bytes of messages in them, were handed over and are not
+// durable yet.
+func (c *Committer) Waiting() (batches int, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int(c.handed - c.applied), c.bytes
+}
+
+// Close takes nothing more and waits until everything handed over is durable and answered. When
+// ctx ends first, or after a fatal error, it gives up and tells how many batches were not written.
+// The store stays open.
+func (c *Committer) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closing = true
+	c.changed.Broadcast()
+	c.mu.Unlock()
+
+	ended := make(chan struct{})
+	go func() { c.run.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.stopped {
+		c.stopped = true
+		close(c.stop)
+		c.changed.Broadcast()
+	}
+	if n := c.handed - c.applied; n > 0 {
+		cause := c.fatal
+		if cause == nil {
+			cause = context.Cause(ctx)
+		}
+		return message.Errorf(message.Unavailable, "store: %d batches were not written: %w", n, cause)
+	}
+	return nil
+}
+
+func errClosed() error { return message.Errorf(message.Unavailable, "store: the broker stops") }
+
+// ask queues a read whose answer goes to done.
+func ask[T any](c *Committer, done func(T, error), do func() (T, error)) {
+	fail := func(err error) {
+		var none T
+		c.post(func() { done(none, err) })
+	}
+	r := read{fail: fail, do: func() func() {
+		v, err := do()
+		return func() { done(v, err) }
+	}}
+	if !c.handRead(r) {
+		fail(errClosed())
+	}
+}
+
+// handRead reports false when nothing more is taken.
+func (c *Committer) handRead(r read) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return false
+	}
+	c.start()
+	r.after = c.handed
+	c.reads = append(c.reads, r)
+	c.changed.Broadcast()
+	return true
+}
+
+// start starts the goroutines at the first use; c.mu is held.
+func (c *Committer) start() {
+	if !c.started {
+		c.started = true
+		c.run.Go(c.commitAll)
+		c.run.Go(c.readAll)
+	}
+}
+
+// commitAll is the committing goroutine.
+func (c *Committer) commitAll() {
+	var batches []*Batch
+	for {
+		work := c.take()
+		if len(work) == 0 {
+			return
+		}
+		batches = batches[:0]
+		for _, w := range work {
+			batches = append(batches, w.batch)
+		}
+		n, err := c.apply(batches)
+		if n > 0 {
+			c.answer(work[:n])
+		}
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		if n < len(work) {
+			return // stopped while it waited for space
+		}
+	}
+}
+
+// take waits for work and takes what goes into one Apply; none means that all is done.
+func (c *Committer) take() []commit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.commits) == 0 && !c.closing && !c.stopped {
+		c.changed.Wait()
+	}
+	if c.stopped {
+		return nil
+	}
+	n, bytes := 0, int64(0)
+	for n < len(c.commits) && n < applyBatches && (n == 0 || bytes < applyBytes) {
+		bytes += c.commits[n].batch.Bytes
+		n++
+	}
+	work := c.commits[:n:n]
+	c.commits = c.commits[n:]
+	if len(c.commits) == 0 {
+		c.commits = nil
+	}
+	return work
+}
+
+// apply applies the batches, waiting for space as long as it takes, and gives how many were; what
+// comes before the first batch that puts does not wait. err is a fatal error.
+func (c *Committer) apply(batches []*Batch) (n int, err error) {
+	wait, full := retryFirst, false
+	for {
+		err := c.store.Apply(batches[n:])
+		if err == nil {
+			if full {
+				c.report(c.OnRoom)
+			}
+			return len(batches), nil
+		}
+		if message.KindOf(err) != message.Limit {
+			return n, err
+		}
+		if !full {
+			full = true
+			c.report(c.OnFull)
+		}
+		first := n
+		for first < len(batches) && !batches[first].Puts() {
+			first++
+		}
+		if first > n && first < len(batches) {
+			if err := c.store.Apply(batches[n:first]); err != nil {
+				return n, err
+			}
+			n = first
+		}
+		if !c.sleep(wait) {
+			return n, nil
+		}
+		wait = min(2*wait, retryMost)
+	}
+}
+
+func (c *Committer) report(f func(Space)) {
+	if f != nil {
+		sp := c.store.Space()
+		c.post(func() { f(sp) })
+	}
+}
+
+// sleep reports false when the committer was stopped meanwhile.
+func (c *Committer) sleep(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.stop:
+		return false
+	}
+}
+
+// answer posts the answers to applied commits and lets the reads behind them go.
+func (c *Committer) answer(work []commit) {
+	var bytes int64
+	for _, w := range work {
+		bytes += w.batch.Bytes // before the answers: after them the batch may be changed
+	}
+	c.post(func() {
+		for _, w := range work {
+			w.done(nil)
+		}
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.applied += uint64(len(work))
+	c.bytes -= bytes
+	c.changed.Broadcast()
+}
+
+func (c *Committer) fail(err error) {
+	c.mu.Lock()
+	c.fatal = err
+	c.commits = nil
+	c.changed.Broadcast()
+	c.mu.Unlock()
+	if c.OnFatal != nil {
+		c.post(func() { c.OnFatal(err) })
+	}
+}
+
+// readAll is the reading goroutine.
+func (c *Committer) readAll() {
+	for {
+		r, err := c.nextRead()
+		switch {
+		case r.do == nil:
+			return
+		case err != nil:
+			r.fail(err)
+		default:
+			c.post(r.do())
+		}
+	}
+}
+
+// nextRead waits for a read and for the batches before it. A read without do says that all is
+// done; an error, that the batches will never be applied.
+func (c *Committer) nextRead() (read, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.reads) == 0 {
+		if c.closing {
+			return read{}, nil
+		}
+		c.changed.Wait()
+	}
+	r := c.reads[0]
+	c.reads[0] = read{}
+	c.reads = c.reads[1:]
+	for c.applied < r.after {
+		if c.fatal != nil {
+			return r, message.Errorf(message.Unavailable, "store: it failed before: %w", c.fatal)
+		}
+		if c.stopped {
+			return r, errClosed()
+		}
+		c.changed.Wait()
+	}
+	return r, nil
+}

@@ -1,0 +1,273 @@
+package disk
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+const (
+	minTime = math.MinInt64
+	maxTime = math.MaxInt64
+)
+
+// applier turns batches into one pebble batch. It lives as long as the store and keeps its
+// scratch space between calls.
+type applier struct {
+	s     *Store
+	b     *pebble.Batch
+	work  map[store.DestID]*work
+	order []*work // the values of work, as they came
+	put   []*work // to which the current batch put messages
+	swept []store.ExpiredRef
+	key   []byte
+	stop  []byte
+	value []byte
+	head  []byte
+}
+
+// work is what one Apply does to one destination.
+type work struct {
+	id       store.DestID
+	d        *dest
+	head     store.Seq // as d's, changed by the headers put
+	reserved store.Seq
+	header   bool
+	dropped  bool
+	deleted  []store.Seq
+	putLo    store.Seq // the current batch put sequences in [putLo, putHi)
+	putHi    store.Seq
+	drops    []message.BrokerID // peers of which receipts were dropped
+}
+
+// Apply implements store.Store.
+func (s *Store) Apply(batches []*store.Batch) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.end()
+	if s.space.refuses() && slices.ContainsFunc(batches, (*store.Batch).Puts) {
+		return message.Errorf(message.Limit,
+			"store %s: %d bytes free, below the reserve of %d: consume messages or free the disk",
+			s.opts.Dir, s.space.free.Load(), s.space.reserve)
+	}
+	a := &s.apply
+	b := s.db.NewBatch()
+	a.b, a.work = b, map[store.DestID]*work{}
+	a.order, a.put, a.swept = a.order[:0], a.put[:0], a.swept[:0]
+	err := a.add(batches)
+	if err == nil {
+		err = s.inWriter(func() error { return s.db.Apply(b, pebble.Sync) })
+		if s.hasFailed() {
+			return s.failure // and the batch is left to pebble, which may still be at it
+		}
+	}
+	if err == nil {
+		a.publish()
+	}
+	_ = b.Close() // only gives memory back
+	return err
+}
+
+// add fills the pebble batch.
+func (a *applier) add(batches []*store.Batch) error {
+	a.sweepOrphans()
+	for _, b := range batches {
+		for i := range b.Ops {
+			if err := a.op(&b.Ops[i]); err != nil {
+				return err
+			}
+		}
+		if err := a.checkPuts(b); err != nil {
+			return err
+		}
+	}
+	for _, w := range a.order {
+		if w.dropped {
+			continue
+		}
+		if err := a.remove(w); err != nil {
+			return err
+		}
+		a.dropReceipts(w)
+	}
+	return nil
+}
+
+// of gives the work on a destination, which is made known to readers: when they find its records
+// they must find it, too.
+func (a *applier) of(id store.DestID) *work {
+	w := a.work[id]
+	if w == nil {
+		a.s.mu.Lock()
+		d := a.s.dests[id]
+		if d == nil {
+			d = &dest{loaded: true}
+			a.s.dests[id] = d
+		}
+		a.s.mu.Unlock()
+		w = &work{id: id, d: d, head: d.head, reserved: d.reserved, header: d.header}
+		a.work[id] = w
+		a.order = append(a.order, w)
+	}
+	return w
+}
+
+func (a *applier) op(op *store.Op) error {
+	switch op.Kind {
+	case store.Nothing:
+	case store.PutHeader:
+		a.putHeader(op.Header)
+	case store.DropDestination:
+		a.drop(op.Dest)
+	case store.PutMessage:
+		a.putMessage(op)
+		if invariants {
+			return a.checkNew(op)
+		}
+	case store.DeleteMessage:
+		w := a.of(op.Dest)
+		w.deleted = append(w.deleted, op.Seq)
+		if op.Expiration != 0 {
+			a.key = expiryKey(a.key[:0],
+				store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: op.Expiration})
+			a.singleDelete(a.key)
+		}
+	case store.SetRedelivery:
+		w := a.of(op.Dest)
+		a.s.mu.Lock()
+		w.d.facts.add(op.Seq)
+		a.s.mu.Unlock()
+		a.key = seqKey(a.key[:0], kindFacts, op.Dest, op.Seq)
+		a.value = binary.AppendUvarint(a.value[:0], uint64(uint32(op.Count)))
+		a.set(a.key, a.value)
+	case store.PutReceipt:
+		return a.putReceipt(op)
+	case store.DropReceipts:
+		return a.noteDrop(op)
+	case store.PutMeta:
+		if op.Value == nil {
+			a.delete(metaKey(op.Name))
+		} else {
+			a.set(metaKey(op.Name), op.Value)
+		}
+	default:
+		return message.Errorf(message.Internal, "store: unknown operation %d", op.Kind)
+	}
+	return nil
+}
+
+// set, delete and the others cannot fail on a batch that is not indexed.
+func (a *applier) set(key, value []byte)         { _ = a.b.Set(key, value, nil) }
+func (a *applier) delete(key []byte)             { _ = a.b.Delete(key, nil) }
+func (a *applier) singleDelete(key []byte)       { _ = a.b.SingleDelete(key, nil) }
+func (a *applier) deleteRange(start, end []byte) { _ = a.b.DeleteRange(start, end, nil) }
+
+func (a *applier) putHeader(h *store.Header) {
+	w := a.of(h.ID)
+	w.header, w.head, w.reserved = true, h.Head, h.Reserved
+	a.key = destKey(a.key[:0], kindHeader, h.ID)
+	a.value = appendHeader(a.value[:0], h)
+	a.set(a.key, a.value)
+}
+
+func (a *applier) putMessage(op *store.Op) {
+	w, m := a.of(op.Dest), op.Message
+	if w.putLo == w.putHi {
+		w.putLo, w.putHi = op.Seq, op.Seq+1
+		a.put = append(a.put, w)
+	}
+	w.putLo, w.putHi = min(w.putLo, op.Seq), max(w.putHi, op.Seq+1)
+	size := len(m.Properties) + len(m.Content)
+	apart := size > a.s.opts.InlineBytes
+	a.value, a.head = appendRecord(a.value[:0], a.head, m, apart)
+	inline := size
+	if apart {
+		inline = 0
+		w.d.bodies.add(op.Seq)
+		body := a.b.SetDeferred(seqKeySize, size)
+		seqKey(body.Key[:0], kindBody, op.Dest, op.Seq)
+		copy(body.Value[copy(body.Value, m.Properties):], m.Content)
+		_ = body.Finish()
+	}
+	rec := a.b.SetDeferred(seqKeySize, len(a.value)+inline)
+	seqKey(rec.Key[:0], kindMessage, op.Dest, op.Seq)
+	n := copy(rec.Value, a.value)
+	if !apart {
+		n += copy(rec.Value[n:], m.Properties)
+		copy(rec.Value[n:], m.Content)
+	}
+	_ = rec.Finish()
+	if m.Expiration != 0 {
+		a.s.mu.Lock()
+		a.s.expLow = min(a.s.expLow, m.Expiration)
+		a.s.putLow = min(a.s.putLow, m.Expiration)
+		a.s.mu.Unlock()
+		a.key = expiryKey(a.key[:0],
+			store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: m.Expiration})
+		a.set(a.key, nil)
+	}
+}
+
+// checkNew asserts that the key of a message was not written by an earlier Apply.
+func (a *applier) checkNew(op *store.Op) error {
+	old, err := a.s.get(a.s.db, seqKey(nil, kindMessage, op.Dest, op.Seq))
+	if err == nil && old != nil {
+		err = message.Errorf(message.Internal,
+			"store: message %d of destination %d was put twice", op.Seq, op.Dest)
+	}
+	return err
+}
+
+// checkPuts holds the puts of a batch to the headers at its end.
+func (a *applier) checkPuts(b *store.Batch) error {
+	fits := true
+	for _, w := range a.put {
+		fits = fits && w.header && w.putLo >= w.head && w.putHi <= w.reserved
+		w.putLo, w.putHi = 0, 0
+	}
+	a.put = a.put[:0]
+	if fits {
+		return nil
+	}
+	gone := func(put *store.Op) func(store.Op) bool { // by a later operation of the same batch
+		return func(op store.Op) bool {
+			return op.Dest == put.Dest && (op.Kind == store.DropDestination ||
+				op.Kind == store.DeleteMessage && op.Seq == put.Seq)
+		}
+	}
+	for i := range b.Ops {
+		op := &b.Ops[i]
+		if op.Kind != store.PutMessage || slices.ContainsFunc(b.Ops[i:], gone(op)) {
+			continue
+		}
+		w := a.work[op.Dest]
+		if !w.header || op.Seq < w.head || op.Seq >= w.reserved {
+			return message.Errorf(message.Internal,
+				"store: message %d put to destination %d outside of head %d and reserved %d",
+				op.Seq, op.Dest, w.head, w.reserved)
+		}
+	}
+	return nil
+}
+
+// publish makes what was committed known to the readers.
+func (a *applier) publish() {
+	s := a.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range a.order {
+		w.d.head, w.d.reserved, w.d.header = w.head, w.reserved, w.header
+		if w.dropped {
+			delete(s.dests, w.id)
+		}
+	}
+	for _, r := range a.swept {
+		delete(s.orphans, r)
+	}
+}

@@ -1,0 +1,286 @@
+package disk_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+	"hopwire/internal/store/disk"
+)
+
+// body gives half-compressible bytes.
+func body(r *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range n / 2 {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+func textMessage(r *rand.Rand, seq store.Seq) *message.Message {
+	p := message.ProducerID{Connection: "ID:host-41234-1763550000000-1:1", Session: 1, Value: 1}
+	q := message.Destination{Kind: message.Queue, Name: "orders.incoming"}
+	return &message.Message{
+		ID: message.MessageID{Producer: p, Sequence: int64(seq)}, Producer: p, Destination: q,
+		Timestamp: 1_763_550_000_000, BrokerInTime: 1_763_550_000_001, Persistent: true, Priority: 4,
+		Body: message.TextBody, Content: body(r, 1024),
+	}
+}
+
+// loader puts and removes messages in one queue as a broker does, with its header.
+type loader struct {
+	s    store.Store
+	r    *rand.Rand
+	h    store.Header
+	next store.Seq
+}
+
+func newLoader(s store.Store) *loader {
+	return &loader{s: s, r: rand.New(rand.NewPCG(1, 1)), next: 1, h: store.Header{ID: 1, Head: 1,
+		Destination: message.Destination{Kind: message.Queue, Name: "orders.incoming"}}}
+}
+
+func (l *loader) header(b *store.Batch) {
+	h := l.h
+	if l.h.Reserved < l.next {
+		l.h.Reserved = l.next + 1000
+		h.Reserved = l.h.Reserved
+	}
+	b.Ops = append(b.Ops, store.Op{Kind: store.PutHeader, Header: &h})
+}
+
+func (l *loader) put(n int) error {
+	b := &store.Batch{}
+	for range n {
+		m := textMessage(l.r, l.next)
+		b.Ops = append(b.Ops, store.Op{Kind: store.PutMessage, Dest: 1, Seq: l.next, Message: m})
+		b.Bytes += m.Size()
+		l.h.Count++
+		l.h.Bytes += m.Size()
+		l.next++
+	}
+	l.header(b)
+	return l.s.Apply([]*store.Batch{b})
+}
+
+// remove acknowledges the messages of a page that begins the queue.
+func (l *loader) remove(p []store.Stored) error {
+	b := &store.Batch{}
+	for _, st := range p {
+		b.Ops = append(b.Ops, store.Op{Kind: store.DeleteMessage, Dest: 1, Seq: st.Seq})
+		l.h.Count--
+		l.h.Bytes -= st.Message.Size()
+		l.h.Head = st.Seq + 1
+	}
+	l.header(b)
+	return l.s.Apply([]*store.Batch{b})
+}
+
+func (l *loader) page(n int) ([]store.Stored, error) {
+	return l.s.Page(store.PageRequest{Dest: 1, From: l.h.Head, To: ^store.Seq(0), Count: n})
+}
+
+func openIn(t testing.TB, dir string, inline int) *disk.Store {
+	t.Helper()
+	s, err := disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true,
+		InlineBytes: inline, OnWarning: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func BenchmarkCommit(b *testing.B) {
+	for _, inline := range []int{4096, 1} {
+		for _, group := range []int{1, 16, 100} {
+			b.Run(fmt.Sprintf("inline=%d/group=%d", inline, group), func(b *testing.B) {
+				s := openIn(b, b.TempDir(), inline)
+				l := newLoader(s)
+				b.ReportAllocs()
+				n := 0
+				for b.Loop() {
+					if err := l.put(group); err != nil {
+						b.Fatal(err)
+					}
+					n += group
+				}
+				b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "msg/s")
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkPage200(b *testing.B) {
+	for _, inline := range []int{4096, 1} {
+		b.Run(fmt.Sprint("inline=", inline), func(b *testing.B) {
+			s := openIn(b, b.TempDir(), inline)
+			l := newLoader(s)
+			for range 500 {
+				if err := l.put(100); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			from, n := store.Seq(1), 0
+			for b.Loop() {
+				p, err := s.Page(store.PageRequest{Dest: 1, From: from, To: ^store.Seq(0), Count: 200})
+				if err != nil {
+					b.Fatal(err)
+				}
+				n += len(p)
+				from = p[len(p)-1].Seq + 1
+				if len(p) < 200 || from == l.next {
+					from = 1
+				}
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "msg/s")
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkDrain removes 100,000 messages from the head, 100 a synced Apply, paging them in.
+func BenchmarkDrain(b *testing.B) {
+	for _, inline := range []int{4096, 1} {
+		b.Run(fmt.Sprint("inline=", inline), func(b *testing.B) {
+			s := openIn(b, b.TempDir(), inline)
+			l := newLoader(s)
+			for b.Loop() {
+				b.StopTimer()
+				for range 1000 {
+					if err := l.put(100); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StartTimer()
+				for l.h.Count > 0 {
+					p, err := l.page(100)
+					if err == nil {
+						err = l.remove(p)
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(100_000*float64(b.N)/b.Elapsed().Seconds(), "msg/s")
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestBacklogOfAMillion loads, reopens, pages and drains 1,000,000 messages of 1 KiB and prints
+// the figures. It runs only with HOPWIRE_BACKLOG=1 (or another number of messages), takes a minute
+// and a gigabyte in the temporary folder. It fails when a reopen takes a second.
+func TestBacklogOfAMillion(t *testing.T) {
+	v := os.Getenv("HOPWIRE_BACKLOG")
+	if v == "" {
+		t.Skip("HOPWIRE_BACKLOG is not set")
+	}
+	total, _ := strconv.Atoi(v)
+	if total < 1000 {
+		total = 1_000_000
+	}
+	dir := t.TempDir()
+	inline, _ := strconv.Atoi(os.Getenv("HOPWIRE_INLINE"))
+	s := openIn(t, dir, inline)
+	l := newLoader(s)
+	timed := func(what string, f func()) time.Duration {
+		began := time.Now()
+		f()
+		took := time.Since(began)
+		t.Logf("%-32s %9v  rss %4d MiB  disk %5d MiB", what, took.Round(time.Millisecond/10),
+			rss()>>20, used(dir)>>20)
+		return took
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	reopen := func() { must(s.Close()); s = openIn(t, dir, inline); l.s = s }
+	timed("load, 100 an Apply", func() {
+		for range total / 100 {
+			must(l.put(100))
+		}
+	})
+	timed("close", func() { must(s.Close()) })
+	took := timed("open", func() {
+		s = openIn(t, dir, inline)
+		l.s = s
+		if h, err := s.Headers(); err != nil || h[0].Count != int64(total) {
+			t.Fatal(h, err)
+		}
+	})
+	if took > time.Second {
+		t.Errorf("open took %v, want under a second", took)
+	}
+	timed("first page of 200", func() { _, err := l.page(200); must(err) })
+	timed("read all, pages of 200", func() {
+		for from := store.Seq(1); ; {
+			p, err := s.Page(store.PageRequest{Dest: 1, From: from, To: l.next, Count: 200})
+			must(err)
+			if len(p) == 0 {
+				break
+			}
+			from = p[len(p)-1].Seq + 1
+		}
+	})
+	timed("remove 95 %, 100 an Apply", func() {
+		for l.h.Count > int64(total/20) {
+			p, err := l.page(100)
+			must(err)
+			must(l.remove(p))
+		}
+	})
+	timed("first page behind them", func() { _, err := l.page(200); must(err) })
+	timed("page from the very start", func() {
+		_, err := s.Page(store.PageRequest{Dest: 1, From: 1, To: l.next, Count: 200})
+		must(err)
+	})
+	timed("close and open", reopen)
+	timed("first page", func() { _, err := l.page(200); must(err) })
+	timed("one Apply that removes 200", func() {
+		p, err := l.page(200)
+		must(err)
+		must(l.remove(p))
+	})
+	must(s.Close())
+}
+
+func rss() int64 {
+	text, _ := os.ReadFile("/proc/self/statm")
+	f := strings.Fields(string(text))
+	if len(f) < 2 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(f[1], 10, 64)
+	return n * int64(os.Getpagesize())
+}
+
+func used(dir string) (n int64) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			n += used(dir + "/" + e.Name())
+		} else if info, err := e.Info(); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}

@@ -1,0 +1,99 @@
+package disk
+
+import (
+	"slices"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// rangeSize is the number of removed keys in a row over which a range tombstone is laid.
+const rangeSize = 256
+
+// dest is what is remembered of a destination. Its size does not depend on the backlog.
+// Readers look at the first group, under the store's lock; the second belongs to Apply.
+type dest struct {
+	header bool // one was put; without it there are no messages
+	head   store.Seq
+	loaded bool // facts and bodies are right; before that anything may be there
+	facts  span // sequences that may have a record of facts
+
+	reserved store.Seq
+	laid     store.Seq // all of the destination's keys below it are under a range tombstone
+	runs     []run     // removed messages in a row at or above laid, at most maxRuns, ascending
+	bodies   span      // sequences that may have a record of their own for the body
+	peers    map[message.BrokerID]*receipts
+}
+
+// span is a range of sequences [lo, hi); everything outside of it is known not to be there.
+type span struct{ lo, hi store.Seq }
+
+func (p *span) add(seq store.Seq) {
+	if p.lo >= p.hi {
+		p.lo, p.hi = seq, seq+1
+		return
+	}
+	p.lo, p.hi = min(p.lo, seq), max(p.hi, seq+1)
+}
+
+func (p *span) join(q span) {
+	if q.lo < q.hi {
+		p.add(q.lo)
+		p.add(q.hi - 1)
+	}
+}
+
+func (p span) has(seq store.Seq) bool { return seq >= p.lo && seq < p.hi }
+
+func (p span) meets(from, to store.Seq) bool { return p.lo < p.hi && from < p.hi && p.lo < to }
+
+// receipts is what is remembered of the receipts of one peer.
+type receipts struct {
+	low  uint64 // the mark: those below it are dropped
+	laid uint64 // those below it are under a range tombstone
+	next uint64 // all were given out below it
+}
+
+// run is a row of removed sequences [from, to) of which [from, laid) is under a range tombstone.
+type run struct{ from, laid, to store.Seq }
+
+const maxRuns = 16
+
+// removed notes that [from, to) was removed and gives the range over which a tombstone is to be
+// laid now, if any: what is not yet under one of the row that it belongs to.
+func (d *dest) removed(from, to store.Seq) (lo, hi store.Seq) {
+	i := slices.IndexFunc(d.runs, func(r run) bool { return r.to == from })
+	if i < 0 {
+		if to-from < rangeSize && len(d.runs) == maxRuns {
+			d.forgetShortest()
+		}
+		if len(d.runs) == maxRuns {
+			d.runs = slices.Delete(d.runs, 0, 1)
+		}
+		d.runs = append(d.runs, run{from, from, from})
+		i = len(d.runs) - 1
+	}
+	r := &d.runs[i]
+	r.to = to
+	if r.to-r.laid < rangeSize {
+		return 0, 0
+	}
+	lo, r.laid = r.laid, r.to
+	return lo, r.to
+}
+
+func (d *dest) forgetShortest() {
+	shortest := 0
+	for i, r := range d.runs {
+		if r.to-r.laid < d.runs[shortest].to-d.runs[shortest].laid {
+			shortest = i
+		}
+	}
+	d.runs = slices.Delete(d.runs, shortest, shortest+1)
+}
+
+// raise notes that everything below head is under a range tombstone.
+func (d *dest) raise(head store.Seq) {
+	d.laid = head
+	d.runs = slices.DeleteFunc(d.runs, func(r run) bool { return r.to <= head })
+}

@@ -1,0 +1,313 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+const (
+	dbName     = "db"     // pebble's folder inside the store's
+	formatName = "format" // the file that tells the format of the folder
+	formatLine = "hopwire store "
+	format     = 1
+)
+
+// Store is a store in a folder. Apply is for one goroutine, the reads for any.
+type Store struct {
+	opts  Options
+	lock  io.Closer
+	db    *pebble.DB
+	space *space
+	jobs  chan func()    // to the goroutine that writes; see inWriter
+	run   sync.WaitGroup // the writing goroutine
+	watch sync.WaitGroup // the one that watches space
+	apply applier        // belongs to Apply
+
+	failOnce sync.Once
+	failed   chan struct{} // closed after failure is set
+	failure  error
+
+	closing sync.Once
+	use     sync.RWMutex // held for reading while db is used, for writing by Close
+	closed  bool
+
+	looking sync.Mutex // held during one Expired
+	mu      sync.RWMutex
+	dests   map[store.DestID]*dest
+	expLow  int64 // no stored message expires before it, as far as was looked
+	putLow  int64 // the earliest expiration put since the last look began
+	orphans map[store.ExpiredRef]bool
+}
+
+// Open opens the store in a folder, and makes it when there is none. It waits for the folder as
+// Options says; ctx ends that.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	fs := o.FS
+	if fs == nil {
+		fs = vfs.Default
+	}
+	s := &Store{opts: o, jobs: make(chan func()), failed: make(chan struct{}),
+		dests: map[store.DestID]*dest{}, orphans: map[store.ExpiredRef]bool{}, expLow: minTime,
+		putLow: maxTime}
+	s.apply.s = s
+	if err := makeDir(fs, o.Dir); err != nil {
+		return nil, message.Errorf(message.Unavailable, "store %s: cannot make the folder: %w",
+			o.Dir, err)
+	}
+	var err error
+	if s.lock, err = o.acquire(ctx); err != nil {
+		return nil, err
+	}
+	if err = s.open(fs); err != nil {
+		s.unlockUnlessFailed()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open does what is left once the folder is ours.
+func (s *Store) open(fs vfs.FS) error {
+	if err := checkFormat(fs, s.opts.Dir); err != nil {
+		return err
+	}
+	s.space = newSpace(fs, &s.opts, s.fail)
+	s.run.Go(s.writeAll)
+	err := s.inWriter(func() (err error) {
+		dir := fs.PathJoin(s.opts.Dir, dbName)
+		s.db, err = pebble.Open(dir, s.pebbleOptions(patientFS{fs, s.space}))
+		if err != nil {
+			kind := message.Unavailable
+			if pebble.IsCorruptionError(err) {
+				kind = message.Corrupt
+			}
+			return message.Errorf(kind, "store %s: cannot open it: %w", s.opts.Dir, err)
+		}
+		return nil
+	})
+	if err == nil {
+		err = s.loadHeaders()
+	}
+	if err != nil {
+		close(s.space.stop)
+		close(s.jobs)
+		if s.db != nil && !s.hasFailed() {
+			_ = s.db.Close()
+		}
+		return err
+	}
+	s.watch.Go(func() {
+		s.space.watch(func() int64 { return int64(s.db.Metrics().DiskSpaceUsage()) })
+	})
+	return nil
+}
+
+// writeAll is the goroutine in which pebble writes. When pebble gives up it never returns (see
+// logger.Fatalf), so nobody may wait for it without looking at failed.
+func (s *Store) writeAll() {
+	for f := range s.jobs {
+		f()
+	}
+}
+
+// inWriter runs f in the writing goroutine and gives its error, or the store's failure.
+func (s *Store) inWriter(f func() error) error {
+	done := make(chan error, 1)
+	select {
+	case s.jobs <- func() { done <- f() }:
+	case <-s.failed:
+		return s.failure
+	}
+	select {
+	case err := <-done:
+		if s.hasFailed() { // whatever it thinks
+			return s.failure
+		}
+		return err
+	case <-s.failed:
+		return s.failure
+	}
+}
+
+// fail ends the store: from now on nothing is confirmed.
+func (s *Store) fail(err error) {
+	s.failOnce.Do(func() {
+		s.failure = message.Errorf(message.Unavailable,
+			"store %s: the disk failed, nothing can be stored: %w", s.opts.Dir, err)
+		close(s.failed)
+		if s.opts.OnFatal != nil {
+			s.opts.OnFatal(s.failure)
+		}
+	})
+}
+
+func (s *Store) warn(line string) {
+	if s.opts.OnWarning != nil {
+		s.opts.OnWarning(fmt.Sprintf("store %s: %s", s.opts.Dir, line))
+	}
+}
+
+// begin says that db is going to be used; end must follow unless it gives an error.
+func (s *Store) begin() error {
+	s.use.RLock()
+	if s.closed {
+		s.use.RUnlock()
+		return message.Errorf(message.Unavailable, "store %s: it is closed", s.opts.Dir)
+	}
+	return nil
+}
+
+func (s *Store) end() { s.use.RUnlock() }
+
+// Close implements store.Store. After a failure the folder stays locked until the process ends,
+// since nobody knows what pebble still does to it.
+func (s *Store) Close() (err error) {
+	s.closing.Do(func() { err = s.close() })
+	return err
+}
+
+func (s *Store) close() error {
+	close(s.space.stop) // lets go what waits for space
+	idle := make(chan struct{})
+	go func() {
+		s.use.Lock()
+		s.closed = true
+		s.use.Unlock()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-s.failed: // a read may wait forever for what pebble holds
+		return s.failure
+	}
+	err := s.inWriter(func() error {
+		s.watch.Wait()
+		return s.db.Close()
+	})
+	if s.hasFailed() {
+		return s.failure
+	}
+	close(s.jobs)
+	s.run.Wait()
+	return errors.Join(err, s.lock.Close())
+}
+
+func (s *Store) hasFailed() bool {
+	select {
+	case <-s.failed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *Store) unlockUnlessFailed() {
+	if !s.hasFailed() {
+		_ = s.lock.Close()
+	}
+}
+
+// Space implements store.Store.
+func (s *Store) Space() store.Space {
+	free := s.space.free.Load()
+	return store.Space{UsedBytes: s.space.used.Load(), FreeBytes: free,
+		ReserveBytes: s.space.reserve, Full: full(free, s.space.reserve)}
+}
+
+// makeDir makes a folder and those above it, durably.
+func makeDir(fs vfs.FS, dir string) error {
+	var parents []string
+	for d := dir; ; d = fs.PathDir(d) {
+		if _, err := fs.Stat(d); err == nil || d == fs.PathDir(d) {
+			break
+		}
+		parents = append(parents, fs.PathDir(d))
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, p := range parents {
+		if err := syncDir(fs, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// checkFormat refuses the folder of a newer program, and marks a new one.
+func checkFormat(fs vfs.FS, dir string) error {
+	name := fs.PathJoin(dir, formatName)
+	f, err := fs.Open(name)
+	if os.IsNotExist(err) || errors.Is(err, os.ErrNotExist) {
+		if _, err := fs.Stat(fs.PathJoin(dir, dbName)); err == nil {
+			return message.Errorf(message.Corrupt,
+				"store %s: the file %s is missing beside %s: restore it from a backup",
+				dir, formatName, dbName)
+		}
+		return writeFormat(fs, dir)
+	}
+	if err != nil {
+		return message.Errorf(message.Unavailable, "store %s: %w", dir, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 100))
+	if err != nil {
+		return message.Errorf(message.Unavailable, "store %s: %w", dir, err)
+	}
+	var n int
+	line := strings.TrimSpace(string(text))
+	if _, err := fmt.Sscanf(line, formatLine+"%d", &n); err != nil {
+		return message.Errorf(message.Corrupt, "store %s: %s says %q: this is no Hopwire store",
+			dir, formatName, line)
+	}
+	if n > format {
+		return message.Errorf(message.IllegalState,
+			"store %s: it has format %d, this program knows up to %d: use the newer program",
+			dir, n, format)
+	}
+	return nil
+}
+
+func writeFormat(fs vfs.FS, dir string) error {
+	name := fs.PathJoin(dir, formatName)
+	write := func() error {
+		f, err := fs.Create(name+".new", vfs.WriteCategoryUnspecified)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(f, "%s%d\n", formatLine, format)
+		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return err
+		}
+		if err := fs.Rename(name+".new", name); err != nil {
+			return err
+		}
+		return syncDir(fs, dir)
+	}
+	if err := write(); err != nil {
+		return message.Errorf(message.Unavailable, "store %s: cannot begin it: %w", dir, err)
+	}
+	return nil
+}

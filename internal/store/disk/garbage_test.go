@@ -1,0 +1,139 @@
+package disk
+
+import (
+	"context"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"hopwire/internal/store"
+	"hopwire/internal/store/storetest"
+)
+
+// keys gives all keys that are visible in the database.
+func (s *Store) keys(t *testing.T) map[string]bool {
+	t.Helper()
+	it, err := s.db.NewIter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	out := map[string]bool{}
+	for ok := it.First(); ok; ok = it.Next() {
+		out[string(it.Key())] = true
+	}
+	return out
+}
+
+func openMem(t *testing.T, fs vfs.FS) *Store {
+	t.Helper()
+	s, err := Open(context.Background(), Options{Dir: "d", FS: fs, InlineBytes: 1000,
+		MemTableBytes: 1 << 20, NoWait: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestNoRecordOutlivesItsMessage(t *testing.T) {
+	for seed := range uint64(20) {
+		fs := vfs.NewMem()
+		s := openMem(t, fs)
+		for i, b := range storetest.Batches(seed, 60) {
+			if err := s.Apply([]*store.Batch{b}); err != nil {
+				t.Fatal(err)
+			}
+			if i%20 == 19 { // what is remembered of destinations must be found again
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = openMem(t, fs)
+			}
+		}
+		// Expirations of dropped destinations go with the Apply after a look at them.
+		if _, err := s.Expired(maxTime, 1<<30); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Apply(nil); err != nil {
+			t.Fatal(err)
+		}
+		keys := s.keys(t)
+		kinds := map[byte]int{}
+		for key := range keys {
+			kinds[key[0]]++
+			var of string
+			switch key[0] {
+			case kindBody, kindFacts:
+				of = key[1:]
+			case kindExpiry:
+				of = key[9:]
+			case kindReceipt, kindMark:
+				if !keys[string(kindHeader)+key[1:destKeySize]] {
+					t.Fatalf("seed %d: %q is left of a dropped destination", seed, key)
+				}
+				continue
+			default:
+				continue
+			}
+			if !keys[string(kindMessage)+of] {
+				t.Fatalf("seed %d: %q is left of a message that is gone", seed, key)
+			}
+		}
+		for _, kind := range []byte{kindBody, kindFacts, kindExpiry, kindReceipt, kindMark} {
+			if kinds[kind] == 0 && seed == 0 {
+				t.Errorf("no %c record was there to be looked at", kind)
+			}
+		}
+		if err := s.db.Compact(context.Background(), []byte{0}, []byte{255}, false); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.keys(t); len(got) != len(keys) {
+			t.Fatalf("seed %d: %d keys before compaction, %d after", seed, len(keys), len(got))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRemovedRowsAreLaidUnderRangesOnce(t *testing.T) {
+	type laid struct{ lo, hi store.Seq }
+	for _, c := range []struct {
+		name string
+		rows [][2]store.Seq
+		want []laid
+	}{
+		{"short", [][2]store.Seq{{10, 265}}, nil},
+		{"long at once", [][2]store.Seq{{10, 266}}, []laid{{10, 266}}},
+		{"long in steps", [][2]store.Seq{{10, 200}, {200, 300}}, []laid{{10, 300}}},
+		{"two rows grow side by side", [][2]store.Seq{{10, 200}, {1000, 1200}, {200, 300},
+			{1200, 1300}}, []laid{{10, 300}, {1000, 1300}}},
+		{"only what is new is laid", [][2]store.Seq{{10, 300}, {300, 400}, {400, 600}},
+			[]laid{{10, 300}, {300, 600}}},
+		{"a gap begins a new row", [][2]store.Seq{{10, 200}, {201, 400}}, nil},
+	} {
+		d := &dest{}
+		var got []laid
+		for _, r := range c.rows {
+			if lo, hi := d.removed(r[0], r[1]); lo < hi {
+				got = append(got, laid{lo, hi})
+			}
+		}
+		if len(got) != len(c.want) {
+			t.Errorf("%s: laid %v, want %v", c.name, got, c.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Errorf("%s: laid %v, want %v", c.name, got, c.want)
+			}
+		}
+	}
+	d := &dest{}
+	for i := range store.Seq(1000) { // scattered removals
+		d.removed(i*10, i*10+1)
+	}
+	if len(d.runs) > maxRuns {
+		t.Errorf("%d rows are remembered, want at most %d", len(d.runs), maxRuns)
+	}
+}

@@ -1,0 +1,73 @@
+package disk
+
+import (
+	"encoding/binary"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// The first byte of a key says what the record is; the table is in the package comment.
+const (
+	kindBody     = 'b'
+	kindFacts    = 'd'
+	kindExpiry   = 'e'
+	kindHeader   = 'h'
+	kindMessage  = 'm'
+	kindMark     = 'q'
+	kindReceipt  = 'R'
+	kindMeta     = 'M'
+	destKeySize  = 9
+	seqKeySize   = 17
+	expirySize   = 25
+	receiptValue = len(store.Key{})
+)
+
+func destKey(buf []byte, kind byte, id store.DestID) []byte {
+	buf = append(buf, kind)
+	return binary.BigEndian.AppendUint64(buf, uint64(id))
+}
+
+func seqKey(buf []byte, kind byte, id store.DestID, seq store.Seq) []byte {
+	return binary.BigEndian.AppendUint64(destKey(buf, kind, id), uint64(seq))
+}
+
+// seqOf gives the sequence of a key made by seqKey, 0 for any other.
+func seqOf(key []byte) store.Seq {
+	if len(key) != seqKeySize {
+		return 0
+	}
+	return store.Seq(binary.BigEndian.Uint64(key[destKeySize:]))
+}
+
+// expiryKey orders by time; the sign bit is turned so that times before 1970 come first.
+func expiryKey(buf []byte, r store.ExpiredRef) []byte {
+	buf = append(buf, kindExpiry)
+	buf = binary.BigEndian.AppendUint64(buf, uint64(r.Expiration)^1<<63)
+	buf = binary.BigEndian.AppendUint64(buf, uint64(r.Dest))
+	return binary.BigEndian.AppendUint64(buf, uint64(r.Seq))
+}
+
+func parseExpiry(key []byte) (r store.ExpiredRef, ok bool) {
+	if len(key) != expirySize {
+		return r, false
+	}
+	r.Expiration = int64(binary.BigEndian.Uint64(key[1:]) ^ 1<<63)
+	r.Dest = store.DestID(binary.BigEndian.Uint64(key[9:]))
+	r.Seq = store.Seq(binary.BigEndian.Uint64(key[17:]))
+	return r, true
+}
+
+// peerKey is the prefix of all receipts of a (destination, peer), and the key of their mark. The
+// length before the name keeps one peer's keys out of another's range.
+func peerKey(buf []byte, kind byte, id store.DestID, peer message.BrokerID) []byte {
+	buf = destKey(buf, kind, id)
+	buf = binary.AppendUvarint(buf, uint64(len(peer)))
+	return append(buf, peer...)
+}
+
+func receiptKey(buf []byte, id store.DestID, peer message.BrokerID, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(peerKey(buf, kindReceipt, id, peer), n)
+}
+
+func metaKey(name string) []byte { return append([]byte{kindMeta}, name...) }

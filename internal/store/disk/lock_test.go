@@ -1,0 +1,188 @@
+package disk_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store/disk"
+)
+
+func TestASecondOpenIsRefusedWithTheHolder(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, 0)
+	_, err := disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true})
+	want := fmt.Sprintf("store %s: in use by pid %d on ", dir, os.Getpid())
+	if runtime.GOOS != "linux" {
+		want = "store " + dir + ": in use by "
+	}
+	if message.KindOf(err) != message.Unavailable || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("second open: %v, want %s…", err, want)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := openIn(t, dir, 0).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAWaitingOpenGetsTheFolderWhenItIsFree(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, 0)
+	lines := make(chan string, 10)
+	o := disk.Options{Dir: dir, Poll: time.Millisecond, OnWait: func(l string) { lines <- l }}
+	opened := make(chan error)
+	go func() {
+		slave, err := disk.Open(context.Background(), o)
+		if err == nil {
+			err = slave.Close()
+		}
+		opened <- err
+	}()
+	if l := <-lines; !strings.Contains(l, "waiting as slave") {
+		t.Errorf("the line is %q", l)
+	}
+	select {
+	case err := <-opened:
+		t.Fatalf("it opened a folder in use: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	if len(lines) > 0 {
+		t.Error("it was told more than once")
+	}
+}
+
+func TestAWaitingOpenEndsWithItsContext(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, 0)
+	ctx, cancel := context.WithCancel(context.Background())
+	o := disk.Options{Dir: dir, Poll: time.Hour, OnWait: func(string) { cancel() }}
+	if _, err := disk.Open(ctx, o); message.KindOf(err) != message.Unavailable {
+		t.Errorf("open after cancel: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// posixLocker takes the lock as Java's FileChannel.tryLock does, with a POSIX record lock on the
+// first byte, says so and holds it until its input ends; or says that it did not get it.
+const posixLocker = `
+import fcntl, sys
+f = open(sys.argv[1], "r+" if len(sys.argv) > 2 else "w+")
+try:
+    fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+    print("locked", flush=True)
+    sys.stdin.read()
+except OSError:
+    print("busy", flush=True)
+`
+
+func TestAJavaLockAndOursExcludeEachOther(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("python3 on linux is needed to lock as Java does")
+	}
+	dir := t.TempDir()
+	lock := func(extra ...string) (line string, release func()) {
+		args := append([]string{"-c", posixLocker, filepath.Join(dir, "lock")}, extra...)
+		cmd := exec.Command(python, args...)
+		in, _ := cmd.StdinPipe()
+		out, _ := cmd.StdoutPipe()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 10)
+		n, _ := out.Read(buf)
+		return strings.TrimSpace(string(buf[:n])), func() { in.Close(); _ = cmd.Wait() }
+	}
+	got, release := lock()
+	if got != "locked" {
+		t.Fatal("the other process says", got)
+	}
+	_, err = disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true})
+	if message.KindOf(err) != message.Unavailable || !strings.Contains(err.Error(), "in use by") {
+		t.Errorf("open of a folder that Java holds: %v", err)
+	}
+	release()
+	s := openIn(t, dir, 0)
+	got, release = lock("keep")
+	if got != "busy" {
+		t.Errorf("the other process says %q while we hold the folder", got)
+	}
+	release()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheFormatOfTheFolderIsHeeded(t *testing.T) {
+	for _, c := range []struct{ content, want string }{
+		{"hopwire store 2\n", "it has format 2, this program knows up to 1: use the newer program"},
+		{"KahaDB", `format says "KahaDB": this is no Hopwire store`},
+		{"", `format says "": this is no Hopwire store`},
+	} {
+		dir := t.TempDir()
+		if err := openIn(t, dir, 0).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "format"), []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true})
+		if want := "store " + dir + ": " + c.want; err == nil || err.Error() != want {
+			t.Errorf("%q: %v\nwant %s", c.content, err, want)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "format"), []byte("hopwire store 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := openIn(t, dir, 0).Close(); err != nil {
+			t.Error("a refused folder stays locked:", err)
+		}
+	}
+}
+
+func TestAFolderWithoutItsFormatIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	if err := openIn(t, dir, 0).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "format")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true})
+	if message.KindOf(err) != message.Corrupt {
+		t.Errorf("open: %v, want a Corrupt error", err)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		o    disk.Options
+		want string
+	}{
+		{disk.Options{}, "store: Dir is empty: name a folder"},
+		{disk.Options{Dir: "x", MemTableBytes: 1},
+			"store: MemTableBytes is 1: use 1 MiB to 64 MiB"},
+		{disk.Options{Dir: "x", Poll: -1},
+			"store: CacheBytes, InlineBytes and Poll must not be negative"},
+	} {
+		if _, err := disk.Open(context.Background(), c.o); err == nil || err.Error() != c.want {
+			t.Errorf("%+v: %v, want %s", c.o, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package disk
+
+import (
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"hopwire/internal/message"
+)
+
+// Options says where a store lives and how it behaves. The functions may be nil; they are called
+// from any goroutine and must return soon.
+type Options struct {
+	Dir string // the folder; it is made when missing
+
+	// NoWait makes Open fail with an Unavailable error when the folder is in use. Otherwise Open
+	// waits until it is free or its context ends, and calls OnWait once with a line that names
+	// the holder.
+	NoWait bool
+	OnWait func(line string)
+
+	// ReserveBytes is the free space of the file system below which the store is Full. Default
+	// 64 MiB or 1 % of the file system, whichever is smaller; negative is none.
+	ReserveBytes int64
+
+	// OnFull is called when not one more byte can be written, so that all writes wait, OnRoom
+	// when they go on. Being below the reserve is not told here but by Space.
+	OnFull func(line string)
+	OnRoom func()
+
+	// OnFatal is called once, with an error after which nothing can be made durable any more: a
+	// failed write or sync. The process is to end; Apply and Close only give the error.
+	OnFatal func(error)
+
+	// OnWarning is called with one line about trouble that does not end the store.
+	OnWarning func(line string)
+
+	MemTableBytes int64         // default 16 MiB, 1 MiB to 64 MiB; the disk holds 5 to 7 times that
+	CacheBytes    int64         // of decompressed blocks, default 32 MiB
+	InlineBytes   int           // larger bodies get a record of their own; default 4096
+	Poll          time.Duration // how often space, and a lock, is looked at; default 500 ms
+
+	// FS is where files are, nil for the operating system's. Tests put their own here; the
+	// folder's lock is then the one of FS.
+	FS vfs.FS
+}
+
+func (o Options) withDefaults() Options {
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = 16 << 20
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 32 << 20
+	}
+	if o.InlineBytes == 0 {
+		o.InlineBytes = 4096
+	}
+	if o.Poll == 0 {
+		o.Poll = 500 * time.Millisecond
+	}
+	return o
+}
+
+// Validate names the first field that makes no sense.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	switch {
+	case o.Dir == "":
+		return message.Errorf(message.IllegalState, "store: Dir is empty: name a folder")
+	case o.MemTableBytes < 1<<20 || o.MemTableBytes > 64<<20:
+		return message.Errorf(message.IllegalState,
+			"store: MemTableBytes is %d: use 1 MiB to 64 MiB", o.MemTableBytes)
+	case o.CacheBytes < 0 || o.InlineBytes < 0 || o.Poll < 0:
+		return message.Errorf(message.IllegalState,
+			"store: CacheBytes, InlineBytes and Poll must not be negative")
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package disk
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// patience is what a patientFS asks when an operation failed.
+type patience interface {
+	// begin is called when an operation first meets a full disk, end when it is over.
+	begin()
+	end()
+	// pause waits; false means that the operation is to fail.
+	pause() bool
+	// broken is called with an error after which the disk cannot be trusted. It never returns.
+	broken(error)
+}
+
+// patientFS is a file system under pebble that waits for space instead of failing, and that does
+// not come back from any other failure to change the disk. Pebble meets such errors with Fatalf or
+// a panic, and some not at all.
+type patientFS struct {
+	vfs.FS
+	p patience
+}
+
+// Unwrap implements vfs.FS.
+func (fs patientFS) Unwrap() vfs.FS { return fs.FS }
+
+func noSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// again runs op until it does not fail for lack of space.
+func (fs patientFS) again(op func() error) error {
+	err := op()
+	if !noSpace(err) {
+		return err
+	}
+	fs.p.begin()
+	for noSpace(err) {
+		if !fs.p.pause() {
+			fs.p.broken(err)
+		}
+		err = op()
+	}
+	fs.p.end()
+	return err
+}
+
+// must runs op until it does not fail for lack of space; it fails only for what is, or is not,
+// there.
+func (fs patientFS) must(op func() error) error {
+	err := fs.again(op)
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrExist) {
+		fs.p.broken(err)
+	}
+	return err
+}
+
+func (fs patientFS) file(open func() (vfs.File, error)) (vfs.File, error) {
+	var f vfs.File
+	err := fs.must(func() (err error) {
+		f, err = open()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &patientFile{f, fs}, nil
+}
+
+// Create implements vfs.FS.
+func (fs patientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return fs.file(func() (vfs.File, error) { return fs.FS.Create(name, c) })
+}
+
+// OpenReadWrite implements vfs.FS.
+func (fs patientFS) OpenReadWrite(name string, c vfs.DiskWriteCategory,
+	opts ...vfs.OpenOption) (vfs.File, error) {
+	return fs.file(func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, c, opts...) })
+}
+
+// ReuseForWrite implements vfs.FS.
+func (fs patientFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	renamed := false // by an earlier try, which then could not open it
+	return fs.file(func() (vfs.File, error) {
+		if renamed {
+			return fs.FS.OpenReadWrite(name, c)
+		}
+		f, err := fs.FS.ReuseForWrite(old, name, c)
+		if err != nil {
+			_, gone := fs.Stat(old)
+			renamed = os.IsNotExist(gone)
+		}
+		return f, err
+	})
+}
+
+// OpenDir implements vfs.FS: a directory is opened to be synced.
+func (fs patientFS) OpenDir(name string) (vfs.File, error) {
+	return fs.file(func() (vfs.File, error) { return fs.FS.OpenDir(name) })
+}
+
+// Link implements vfs.FS.
+func (fs patientFS) Link(old, name string) error {
+	return fs.must(func() error { return fs.FS.Link(old, name) })
+}
+
+// Rename implements vfs.FS.
+func (fs patientFS) Rename(old, name string) error {
+	return fs.must(func() error { return fs.FS.Rename(old, name) })
+}
+
+// Remove implements vfs.FS. What cannot be removed does no harm.
+func (fs patientFS) Remove(name string) error {
+	return fs.again(func() error { return fs.FS.Remove(name) })
+}
+
+// MkdirAll implements vfs.FS.
+func (fs patientFS) MkdirAll(dir string, perm os.FileMode) error {
+	return fs.must(func() error { return fs.FS.MkdirAll(dir, perm) })
+}
+
+// Lock implements vfs.FS.
+func (fs patientFS) Lock(name string) (l io.Closer, err error) {
+	err = fs.again(func() error {
+		l, err = fs.FS.Lock(name)
+		return err
+	})
+	return l, err
+}
+
+// patientFile is a file of a patientFS.
+type patientFile struct {
+	vfs.File
+	fs patientFS
+}
+
+// Write implements vfs.File. What was written before space ran out is not written again.
+func (f *patientFile) Write(b []byte) (n int, err error) {
+	err = f.fs.must(func() error {
+		k, err := f.File.Write(b[n:])
+		n += k
+		return err
+	})
+	return n, err
+}
+
+// WriteAt implements vfs.File.
+func (f *patientFile) WriteAt(b []byte, at int64) (n int, err error) {
+	err = f.fs.must(func() error {
+		k, err := f.File.WriteAt(b[n:], at+int64(n))
+		n += k
+		return err
+	})
+	return n, err
+}
+
+// Preallocate implements vfs.File.
+func (f *patientFile) Preallocate(at, length int64) error {
+	return f.fs.again(func() error { return f.File.Preallocate(at, length) })
+}
+
+// Sync implements vfs.File. A failed sync is never tried again, not even for lack of space: the
+// system may have dropped what it could not write, and a second one would lie.
+func (f *patientFile) Sync() error { return f.failed(f.File.Sync()) }
+
+// SyncData implements vfs.File.
+func (f *patientFile) SyncData() error { return f.failed(f.File.SyncData()) }
+
+// SyncTo implements vfs.File.
+func (f *patientFile) SyncTo(length int64) (bool, error) {
+	full, err := f.File.SyncTo(length)
+	return full, f.failed(err)
+}
+
+func (f *patientFile) failed(err error) error {
+	if err != nil {
+		f.fs.p.broken(err)
+	}
+	return err
+}

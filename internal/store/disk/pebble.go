@@ -1,0 +1,64 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// pebbleOptions are the rules of the package comment as pebble knows them.
+func (s *Store) pebbleOptions(fs patientFS) *pebble.Options {
+	o := &pebble.Options{
+		FS:                          fs,
+		FormatMajorVersion:          pebble.FormatTableFormatV6,
+		CacheSize:                   s.opts.CacheBytes,
+		MemTableSize:                uint64(s.opts.MemTableBytes),
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       24,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		FlushDelayDeleteRange:       10 * time.Second, // so that deleted messages free the disk
+		Logger:                      logger{s},
+		EventListener:               s.listener(),
+	}
+	for i := range o.Levels {
+		o.Levels[i].BlockSize = 16 << 10
+	}
+	return o
+}
+
+func (s *Store) listener() *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: func(err error) {
+			if !errors.Is(err, pebble.ErrClosed) {
+				s.warn("background work failed and will be tried again: " + err.Error())
+			}
+		},
+		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
+			s.warn("writes wait for the disk to catch up: " + i.Reason)
+		},
+		PossibleAPIMisuse: func(i pebble.PossibleAPIMisuseInfo) {
+			if i.Kind == pebble.NondeterministicSingleDelete {
+				s.fail(fmt.Errorf("the key %s was written twice", i.UserKey))
+			}
+		},
+	}
+}
+
+// logger takes what pebble says.
+type logger struct{ s *Store }
+
+// Infof implements pebble.Logger.
+func (logger) Infof(string, ...any) {}
+
+// Errorf implements pebble.Logger.
+func (l logger) Errorf(format string, args ...any) { l.s.warn(fmt.Sprintf(format, args...)) }
+
+// Fatalf implements pebble.Logger: pebble cannot go on. If this returned, pebble would, and
+// confirm writes that it lost; so the calling goroutine ends here and the store with it.
+func (l logger) Fatalf(format string, args ...any) {
+	l.s.fail(fmt.Errorf(format, args...))
+	select {}
+}

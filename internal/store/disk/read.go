@@ -1,0 +1,352 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+func (s *Store) readError(err error) error {
+	if message.KindOf(err) == message.Corrupt {
+		return err
+	}
+	kind := message.Unavailable
+	if pebble.IsCorruptionError(err) {
+		kind = message.Corrupt
+	}
+	return message.Errorf(kind, "store %s: cannot read: %w", s.opts.Dir, err)
+}
+
+func (s *Store) corrupt(what string, err error) error {
+	return message.Errorf(message.Corrupt, "store %s: the record of %s is damaged: %w",
+		s.opts.Dir, what, err)
+}
+
+// loadHeaders is all that is read at start.
+func (s *Store) loadHeaders() error {
+	headers, err := s.headers()
+	for _, h := range headers {
+		s.dests[h.ID] = &dest{header: true, head: h.Head, reserved: h.Reserved, laid: h.Head}
+	}
+	return err
+}
+
+// Headers implements store.Store.
+func (s *Store) Headers() ([]store.Header, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	return s.headers()
+}
+
+func (s *Store) headers() (out []store.Header, err error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{
+		LowerBound: []byte{kindHeader}, UpperBound: []byte{kindHeader + 1}})
+	if err != nil {
+		return nil, s.readError(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		key := it.Key()
+		if len(key) != destKeySize {
+			return nil, s.corrupt(fmt.Sprintf("the key %q", key), errRecord)
+		}
+		id := store.DestID(binary.BigEndian.Uint64(key[1:]))
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return nil, s.readError(err)
+		}
+		h, err := decodeHeader(id, value)
+		if err != nil {
+			return nil, s.corrupt(fmt.Sprintf("destination %d", id), err)
+		}
+		out = append(out, h)
+	}
+	if err := it.Error(); err != nil {
+		return nil, s.readError(err)
+	}
+	return out, nil
+}
+
+// Meta implements store.Store.
+func (s *Store) Meta(name string) ([]byte, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	return s.get(s.db, metaKey(name))
+}
+
+// get gives a copy of a value, nil when there is none.
+func (s *Store) get(from pebble.Reader, key []byte) ([]byte, error) {
+	value, done, err := from.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.readError(err)
+	}
+	defer done.Close()
+	return append(make([]byte, 0, len(value)), value...), nil
+}
+
+// Page implements store.Store. It never looks below the destination's head, where tombstones lie.
+func (s *Store) Page(r store.PageRequest) ([]store.Stored, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	s.mu.RLock()
+	d := s.dests[r.Dest]
+	var head store.Seq
+	var facts bool
+	if d != nil {
+		head = d.head
+		facts = !d.loaded || d.facts.meets(r.From, r.To)
+	}
+	s.mu.RUnlock()
+	r.From = max(r.From, head)
+	if d == nil || r.From >= r.To {
+		return nil, nil
+	}
+	snap := s.db.NewSnapshot()
+	defer snap.Close()
+	p := &pager{s: s, snap: snap, r: r}
+	if err := p.open(facts); err != nil {
+		return nil, err
+	}
+	out, err := p.read()
+	return out, errors.Join(err, p.close())
+}
+
+// pager reads one page from a snapshot, so that what belongs together is there together.
+type pager struct {
+	s     *Store
+	snap  *pebble.Snapshot
+	r     store.PageRequest
+	msgs  *pebble.Iterator
+	facts *pebble.Iterator // nil when there are none, or no more
+}
+
+func (p *pager) open(facts bool) (err error) {
+	if p.msgs, err = p.iter(kindMessage); err != nil || !facts {
+		return err
+	}
+	if p.facts, err = p.iter(kindFacts); err != nil {
+		return errors.Join(err, p.msgs.Close())
+	}
+	if !p.facts.First() {
+		err = p.facts.Close()
+		p.facts = nil
+	}
+	return err
+}
+
+func (p *pager) iter(kind byte) (*pebble.Iterator, error) {
+	it, err := p.snap.NewIter(&pebble.IterOptions{
+		LowerBound: seqKey(nil, kind, p.r.Dest, p.r.From),
+		UpperBound: seqKey(nil, kind, p.r.Dest, p.r.To)})
+	if err != nil {
+		return nil, p.s.readError(err)
+	}
+	return it, nil
+}
+
+func (p *pager) close() error {
+	err := p.msgs.Close()
+	if p.facts != nil {
+		err = errors.Join(err, p.facts.Close())
+	}
+	if err != nil {
+		return p.s.readError(err)
+	}
+	return nil
+}
+
+func (p *pager) read() (out []store.Stored, err error) {
+	var size int64
+	for ok := p.msgs.First(); ok; ok = p.msgs.Next() {
+		st := store.Stored{Seq: seqOf(p.msgs.Key())}
+		value, err := p.msgs.ValueAndErr()
+		if err != nil {
+			return nil, p.s.readError(err)
+		}
+		st.Message, err = decodeMessage(value, func() ([]byte, error) { return p.body(st.Seq) })
+		if err == nil {
+			st.Redelivery, err = p.redelivery(st.Seq)
+		}
+		if err != nil {
+			return nil, p.s.corrupt(fmt.Sprintf("message %d of destination %d", st.Seq, p.r.Dest), err)
+		}
+		out = append(out, st)
+		size += st.Message.Size()
+		if p.r.Count > 0 && len(out) >= p.r.Count || p.r.Bytes > 0 && size >= p.r.Bytes {
+			break
+		}
+	}
+	return out, nil
+}
+
+var errNoBody = errors.New("its body is missing")
+
+// body gives the body of a message that has a record for it.
+func (p *pager) body(seq store.Seq) ([]byte, error) {
+	body, err := p.s.get(p.snap, seqKey(nil, kindBody, p.r.Dest, seq))
+	if err == nil && body == nil {
+		err = errNoBody
+	}
+	return body, err
+}
+
+// redelivery gives the count of a message; it is asked in ascending order.
+func (p *pager) redelivery(seq store.Seq) (int32, error) {
+	for p.facts != nil {
+		switch at := seqOf(p.facts.Key()); {
+		case at > seq:
+			return 0, nil
+		case at == seq:
+			value, err := p.facts.ValueAndErr()
+			if err != nil {
+				return 0, err
+			}
+			n, err := uvarintValue(value)
+			if err == nil && n > math.MaxUint32 {
+				err = errRecord
+			}
+			return int32(uint32(n)), err
+		}
+		if !p.facts.Next() {
+			err := p.facts.Close()
+			p.facts = nil
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// receiptBounds are those of the receipts of a peer from low on.
+func receiptBounds(id store.DestID, peer message.BrokerID, low uint64) *pebble.IterOptions {
+	upper := append(peerKey(nil, kindReceipt, id, peer), bytes.Repeat([]byte{0xff}, 9)...)
+	return &pebble.IterOptions{LowerBound: receiptKey(nil, id, peer, low), UpperBound: upper}
+}
+
+// mark gives the number below which a peer's receipts are dropped.
+func (s *Store) mark(from pebble.Reader, id store.DestID, peer message.BrokerID) (uint64, error) {
+	value, err := s.get(from, peerKey(nil, kindMark, id, peer))
+	if err != nil || value == nil {
+		return 0, err
+	}
+	low, err := uvarintValue(value)
+	if err != nil {
+		return 0, s.corrupt(fmt.Sprintf("the receipts of destination %d and peer %s", id, peer), err)
+	}
+	return low, nil
+}
+
+// Receipts implements store.Store.
+func (s *Store) Receipts(id store.DestID, peer message.BrokerID) (out []store.Receipt, err error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	snap := s.db.NewSnapshot()
+	defer snap.Close()
+	low, err := s.mark(snap, id, peer)
+	if err != nil {
+		return nil, err
+	}
+	it, err := snap.NewIter(receiptBounds(id, peer, low))
+	if err != nil {
+		return nil, s.readError(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		key := it.Key()
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return nil, s.readError(err)
+		}
+		r := store.Receipt{N: binary.BigEndian.Uint64(key[len(key)-8:])}
+		if copy(r.Key[:], value) != receiptValue || len(value) != receiptValue {
+			return nil, s.corrupt(fmt.Sprintf("receipt %d of destination %d and peer %s",
+				r.N, id, peer), errRecord)
+		}
+		out = append(out, r)
+	}
+	if err := it.Error(); err != nil {
+		return nil, s.readError(err)
+	}
+	return out, nil
+}
+
+// Expired implements store.Store. It starts where the last look found the first expiration, not
+// at the tombstones before it.
+func (s *Store) Expired(before int64, limit int) ([]store.ExpiredRef, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	if limit <= 0 {
+		return nil, nil
+	}
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	s.mu.Lock()
+	low := s.expLow
+	s.putLow = maxTime
+	s.mu.Unlock()
+	if low >= before {
+		return nil, nil
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{
+		LowerBound: expiryKey(nil, store.ExpiredRef{Expiration: low}),
+		UpperBound: expiryKey(nil, store.ExpiredRef{Expiration: before})})
+	if err != nil {
+		return nil, s.readError(err)
+	}
+	defer it.Close()
+	var out []store.ExpiredRef
+	first := before
+	for ok := it.First(); ok && len(out) < limit; ok = it.Next() {
+		r, ok := parseExpiry(it.Key())
+		if !ok {
+			return nil, s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)
+		}
+		first = min(first, r.Expiration)
+		if s.hasDest(r) {
+			out = append(out, r)
+		}
+	}
+	if err := it.Error(); err != nil {
+		return nil, s.readError(err)
+	}
+	s.mu.Lock()
+	s.expLow = min(first, s.putLow)
+	s.mu.Unlock()
+	return out, nil
+}
+
+// mostOrphans bounds what one Apply has to sweep.
+const mostOrphans = 10_000
+
+// hasDest reports whether the destination of an expiration is there. One that is not was dropped,
+// and its expiration will be, too.
+func (s *Store) hasDest(r store.ExpiredRef) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dests[r.Dest] != nil {
+		return true
+	}
+	if len(s.orphans) < mostOrphans {
+		s.orphans[r] = true
+	}
+	return false
+}

@@ -1,0 +1,102 @@
+package disk
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store/storetest"
+)
+
+func encode(m *message.Message) []byte {
+	rec, _ := appendRecord(nil, nil, m, false)
+	return append(append(rec, m.Properties...), m.Content...)
+}
+
+func noBody() ([]byte, error) { return nil, errRecord }
+
+func TestARecordKeepsEveryField(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	seen := map[string]bool{}
+	for range 2000 {
+		m := storetest.Message(r, true)
+		v := reflect.ValueOf(m).Elem()
+		for i := range v.NumField() {
+			if !v.Field(i).IsZero() {
+				seen[v.Type().Field(i).Name] = true
+			}
+		}
+		got, err := decodeMessage(encode(m), noBody)
+		if err != nil {
+			t.Fatalf("%v: %+v", err, m)
+		}
+		if err := storetest.SameMessage(got, m); err != nil {
+			t.Fatal(err)
+		}
+		if got.Size() != m.Size() {
+			t.Fatalf("size is %d, was %d", got.Size(), m.Size())
+		}
+	}
+	for i := range reflect.TypeFor[message.Message]().NumField() {
+		name := reflect.TypeFor[message.Message]().Field(i).Name
+		if !seen[name] && name != "Header" && name != "Data" {
+			t.Errorf("no test message sets %s", name)
+		}
+	}
+}
+
+func TestADamagedRecordIsAnErrorNotAMessage(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	m := storetest.Message(r, false)
+	m.Content = []byte("body")
+	rec := encode(m)
+	for n := range rec {
+		if _, err := decodeMessage(rec[:n], noBody); err == nil {
+			t.Errorf("the first %d of %d bytes are taken for a record", n, len(rec))
+		}
+	}
+	if _, err := decodeMessage(append(bytes.Clone(rec), 0), noBody); err == nil {
+		t.Error("a byte too much is not seen")
+	}
+	rec[0] = 9
+	_, err := decodeMessage(rec, noBody)
+	if want := "its version is 9, this program knows 1"; err == nil || err.Error() != want {
+		t.Errorf("other version: %v, want %s", err, want)
+	}
+}
+
+func FuzzDecodeMessage(f *testing.F) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 30 {
+		f.Add(encode(storetest.Message(r, false)), []byte("apart"))
+	}
+	f.Fuzz(func(t *testing.T, rec, apart []byte) {
+		m, err := decodeMessage(rec, func() ([]byte, error) { return apart, nil })
+		if err != nil {
+			return
+		}
+		again, err := decodeMessage(encode(m), noBody)
+		if err != nil {
+			t.Fatalf("what was read cannot be written and read: %v", err)
+		}
+		if err := storetest.SameMessage(again, m); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func FuzzDecodeHeader(f *testing.F) {
+	f.Add([]byte{recordVersion, 1, 1, 'q', 10, 2, 3, 4, 1, 1, 'p', 5})
+	f.Fuzz(func(t *testing.T, rec []byte) {
+		h, err := decodeHeader(1, rec)
+		if err != nil {
+			return
+		}
+		again, err := decodeHeader(1, appendHeader(nil, &h))
+		if err != nil || !reflect.DeepEqual(again, h) {
+			t.Fatalf("%+v became %+v, %v", h, again, err)
+		}
+	})
+}

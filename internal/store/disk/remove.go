@@ -1,0 +1,219 @@
+package disk
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// remove writes the tombstones of the messages that an Apply removed from a destination.
+func (a *applier) remove(w *work) error {
+	d := w.d
+	if len(w.deleted) == 0 && w.head < d.laid+rangeSize {
+		return nil
+	}
+	if err := a.load(w.id, d); err != nil {
+		return err
+	}
+	if w.head >= d.laid+rangeSize {
+		a.lay(w.id, d, d.laid, w.head)
+		d.raise(w.head)
+	}
+	slices.Sort(w.deleted)
+	seqs := slices.Compact(w.deleted)
+	first, _ := slices.BinarySearch(seqs, d.laid)
+	seqs = seqs[first:]
+	for len(seqs) > 0 {
+		n := 1
+		for n < len(seqs) && seqs[n] == seqs[n-1]+1 {
+			n++
+		}
+		row := seqs[:n]
+		seqs = seqs[n:]
+		// A range laid now covers the whole row: its own tombstones are not needed.
+		if lo, hi := d.removed(row[0], row[n-1]+1); lo < hi {
+			a.lay(w.id, d, lo, hi)
+			continue
+		}
+		for _, seq := range row {
+			a.removeOne(w.id, d, seq)
+		}
+	}
+	return nil
+}
+
+// removeOne uses SingleDelete for what is written once and Delete for what is written again.
+func (a *applier) removeOne(id store.DestID, d *dest, seq store.Seq) {
+	a.key = seqKey(a.key[:0], kindMessage, id, seq)
+	a.singleDelete(a.key)
+	if d.bodies.has(seq) {
+		a.key[0] = kindBody
+		a.singleDelete(a.key)
+	}
+	if d.facts.has(seq) {
+		a.key[0] = kindFacts
+		a.delete(a.key)
+	}
+}
+
+// lay lays a range tombstone over all that is kept of the messages in [lo, hi).
+func (a *applier) lay(id store.DestID, d *dest, lo, hi store.Seq) {
+	a.key, a.stop = seqKey(a.key[:0], kindMessage, id, lo), seqKey(a.stop[:0], kindMessage, id, hi)
+	a.deleteRange(a.key, a.stop)
+	if d.bodies.meets(lo, hi) {
+		a.key[0], a.stop[0] = kindBody, kindBody
+		a.deleteRange(a.key, a.stop)
+	}
+	if d.facts.meets(lo, hi) {
+		a.key[0], a.stop[0] = kindFacts, kindFacts
+		a.deleteRange(a.key, a.stop)
+	}
+}
+
+// load finds out which messages of a destination, known since the open, may have a body or facts
+// of their own. Four seeks, once.
+func (a *applier) load(id store.DestID, d *dest) error {
+	if d.loaded {
+		return nil
+	}
+	bodies, err := a.s.spanOf(kindBody, id, d.head)
+	if err != nil {
+		return err
+	}
+	facts, err := a.s.spanOf(kindFacts, id, d.head)
+	if err != nil {
+		return err
+	}
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	d.bodies.join(bodies)
+	d.facts.join(facts)
+	d.loaded = true
+	return nil
+}
+
+// spanOf gives the span of the sequences, from head on, that have a record of a kind.
+func (s *Store) spanOf(kind byte, id store.DestID, head store.Seq) (p span, err error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{
+		LowerBound: seqKey(nil, kind, id, head), UpperBound: destKey(nil, kind, id+1)})
+	if err != nil {
+		return p, s.readError(err)
+	}
+	if it.First() {
+		p.add(seqOf(it.Key()))
+	}
+	if it.Last() {
+		p.add(seqOf(it.Key()))
+	}
+	if err := it.Close(); err != nil {
+		return p, s.readError(err)
+	}
+	return p, nil
+}
+
+// drop removes a destination with all that it has. Its expirations cannot be named by a range;
+// they are found as orphans later.
+func (a *applier) drop(id store.DestID) {
+	w := a.of(id)
+	w.dropped, w.header, w.deleted = true, false, nil
+	for _, kind := range []byte{kindMessage, kindBody, kindFacts, kindReceipt, kindMark} {
+		a.key, a.stop = destKey(a.key[:0], kind, id), destKey(a.stop[:0], kind, id+1)
+		a.deleteRange(a.key, a.stop)
+	}
+	a.delete(destKey(a.key[:0], kindHeader, id))
+}
+
+// sweepOrphans removes expirations of destinations that are no more.
+func (a *applier) sweepOrphans() {
+	a.s.mu.RLock()
+	for r := range a.s.orphans {
+		a.swept = append(a.swept, r)
+	}
+	a.s.mu.RUnlock()
+	for _, r := range a.swept {
+		a.key = expiryKey(a.key[:0], r)
+		a.singleDelete(a.key)
+	}
+}
+
+// receiptsOf gives what is remembered of a peer's receipts, reading it at the first time.
+func (a *applier) receiptsOf(w *work, peer message.BrokerID) (*receipts, error) {
+	if p := w.d.peers[peer]; p != nil {
+		return p, nil
+	}
+	low, err := a.s.mark(a.s.db, w.id, peer)
+	if err != nil {
+		return nil, err
+	}
+	p := &receipts{low: low, next: low}
+	it, err := a.s.db.NewIter(receiptBounds(w.id, peer, low))
+	if err != nil {
+		return nil, a.s.readError(err)
+	}
+	if it.Last() {
+		key := it.Key()
+		p.next = binary.BigEndian.Uint64(key[len(key)-8:]) + 1
+	}
+	if err := it.Close(); err != nil {
+		return nil, a.s.readError(err)
+	}
+	if w.d.peers == nil {
+		w.d.peers = map[message.BrokerID]*receipts{}
+	}
+	w.d.peers[peer] = p
+	return p, nil
+}
+
+func (a *applier) putReceipt(op *store.Op) error {
+	w := a.of(op.Dest)
+	p, err := a.receiptsOf(w, op.Peer)
+	if err != nil {
+		return err
+	}
+	if op.Receipt.N < p.next {
+		return message.Errorf(message.Internal,
+			"store: receipt %d of destination %d and peer %s was put after %d",
+			op.Receipt.N, op.Dest, op.Peer, p.next-1)
+	}
+	p.next = op.Receipt.N + 1
+	a.key = receiptKey(a.key[:0], op.Dest, op.Peer, op.Receipt.N)
+	a.set(a.key, op.Receipt.Key[:])
+	return nil
+}
+
+// noteDrop raises a peer's mark; it is written once for all drops of an Apply.
+func (a *applier) noteDrop(op *store.Op) error {
+	w := a.of(op.Dest)
+	p, err := a.receiptsOf(w, op.Peer)
+	if err != nil {
+		return err
+	}
+	low := min(op.Receipt.N, p.next)
+	if low <= p.low {
+		return nil
+	}
+	p.low = low
+	if !slices.Contains(w.drops, op.Peer) {
+		w.drops = append(w.drops, op.Peer)
+	}
+	return nil
+}
+
+func (a *applier) dropReceipts(w *work) {
+	for _, peer := range w.drops {
+		p := w.d.peers[peer]
+		a.key = peerKey(a.key[:0], kindMark, w.id, peer)
+		a.value = binary.AppendUvarint(a.value[:0], p.low)
+		a.set(a.key, a.value)
+		if p.low-p.laid >= rangeSize {
+			a.key = receiptKey(a.key[:0], w.id, peer, p.laid)
+			a.stop = receiptKey(a.stop[:0], w.id, peer, p.low)
+			a.deleteRange(a.key, a.stop)
+			p.laid = p.low
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package disk
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ballastName is a file that takes space only to give it back when there is none.
+const ballastName = "ballast"
+
+// space watches how much room there is. It is the patience of the store's patientFS.
+type space struct {
+	fs      vfs.FS
+	dir     string
+	opts    *Options
+	reserve int64
+	fail    func(error)
+	stop    chan struct{}
+	used    atomic.Int64 // bytes that the store takes
+	free    atomic.Int64 // -1 when nobody knows
+
+	mu      sync.Mutex
+	ballast int64 // bytes of the ballast file, 0 when there is none
+	waiting int   // operations that wait
+}
+
+func newSpace(fs vfs.FS, o *Options, fail func(error)) *space {
+	s := &space{fs: fs, dir: o.Dir, opts: o, fail: fail, stop: make(chan struct{})}
+	usage, err := fs.GetDiskUsage(o.Dir)
+	s.reserve = o.ReserveBytes
+	if s.reserve == 0 && err == nil {
+		s.reserve = min(64<<20, int64(usage.TotalBytes/100))
+	}
+	s.reserve = max(0, s.reserve)
+	if _, err := fs.Stat(fs.PathJoin(s.dir, ballastName)); err == nil {
+		s.ballast = s.reserve / 4 // of the last run
+	}
+	s.look()
+	return s
+}
+
+// look asks the file system for the free space, and gives it.
+func (s *space) look() int64 {
+	free := int64(-1)
+	if usage, err := s.fs.GetDiskUsage(s.dir); err == nil {
+		free = int64(min(usage.AvailBytes, 1<<62))
+	}
+	s.free.Store(free)
+	return free
+}
+
+// full reports whether the free space is known and below a limit.
+func full(free, limit int64) bool { return free >= 0 && free < limit }
+
+// refuses reports whether a put is refused now.
+func (s *space) refuses() bool { return full(s.look(), s.reserve/2) }
+
+// watch keeps the figures fresh until stop is closed.
+func (s *space) watch(used func() int64) {
+	tick := time.NewTicker(s.opts.Poll)
+	defer tick.Stop()
+	for {
+		s.used.Store(used())
+		if free := s.look(); free > 2*s.reserve {
+			s.load()
+		}
+		select {
+		case <-tick.C:
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+// load makes the ballast, a quarter of the reserve, when it is not there. To fail is no harm.
+func (s *space) load() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	size := s.reserve / 4
+	if s.ballast > 0 || size == 0 || s.waiting > 0 {
+		return
+	}
+	name := s.fs.PathJoin(s.dir, ballastName)
+	f, err := s.fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if err := f.Preallocate(0, size); err != nil {
+		_ = s.fs.Remove(name)
+		return
+	}
+	s.ballast = size
+}
+
+// release gives the ballast's space back; false means that there was none.
+func (s *space) release() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ballast == 0 {
+		return false
+	}
+	s.ballast = 0
+	return s.fs.Remove(s.fs.PathJoin(s.dir, ballastName)) == nil
+}
+
+// begin implements patience.
+func (s *space) begin() {
+	s.mu.Lock()
+	s.waiting++
+	first := s.waiting == 1
+	s.mu.Unlock()
+	if first && s.opts.OnFull != nil {
+		s.opts.OnFull(fmt.Sprintf("store %s: the disk is full, everything waits: free some space",
+			s.dir))
+	}
+}
+
+// end implements patience.
+func (s *space) end() {
+	s.mu.Lock()
+	s.waiting--
+	last := s.waiting == 0
+	s.mu.Unlock()
+	if last && s.opts.OnRoom != nil {
+		s.opts.OnRoom()
+	}
+}
+
+// pause implements patience.
+func (s *space) pause() bool {
+	if s.release() {
+		return true
+	}
+	t := time.NewTimer(s.opts.Poll)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.stop:
+		return false
+	}
+}
+
+// broken implements patience. Whoever calls it keeps what it holds: nothing more of it happens.
+func (s *space) broken(err error) {
+	s.fail(err)
+	select {}
+}

@@ -1,0 +1,131 @@
+package mem_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+	"hopwire/internal/store/mem"
+	"hopwire/internal/store/storetest"
+)
+
+// world is a store in memory whose Apply returns when its batches are durable.
+type world struct {
+	s     *mem.Store
+	watch func()
+}
+
+type synced struct {
+	*mem.Store
+	w *world
+}
+
+func (s synced) Apply(batches []*store.Batch) error {
+	if err := s.Store.Apply(batches); err != nil {
+		return err
+	}
+	s.w.watch()
+	s.Sync(s.Unsynced())
+	s.w.watch()
+	return nil
+}
+
+func (s synced) Close() error {
+	s.w.s = s.CrashClone(0) // everything that Apply returned for is durable
+	return s.Store.Close()
+}
+
+func (w *world) Open() (store.Store, error) { return synced{w.s, w}, nil }
+
+func (w *world) Watch(f func()) { w.watch = f }
+
+func (w *world) Crash(r *rand.Rand) storetest.World {
+	return &world{w.s.CrashClone(r.IntN(w.s.Unsynced() + 1)), func() {}}
+}
+
+func (w *world) SetFull(full bool) {
+	w.s.SetCapacity(0, 0)
+	if full {
+		used := w.s.Space().UsedBytes
+		w.s.SetCapacity(used+4, 100)
+	}
+}
+
+func TestStoreKeepsTheContract(t *testing.T) {
+	storetest.Run(t, func() storetest.World {
+		return &world{mem.NewUnsynced(), func() {}}
+	})
+}
+
+func TestPlainStoreIsDurableAtOnce(t *testing.T) {
+	s := mem.New()
+	b := &store.Batch{Ops: []store.Op{{Kind: store.PutMeta, Name: "a", Value: []byte("b")}}}
+	if err := s.Apply([]*store.Batch{b}); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := s.CrashClone(0).Meta("a"); string(v) != "b" {
+		t.Errorf("meta after a crash is %q, want b", v)
+	}
+}
+
+func TestFaultFailsApplyWhole(t *testing.T) {
+	s := mem.New()
+	fail := message.Errorf(message.Internal, "disk broken")
+	s.SetFault(func([]*store.Batch) error { return fail })
+	b := &store.Batch{Ops: []store.Op{{Kind: store.PutMeta, Name: "a", Value: []byte("b")}}}
+	if err := s.Apply([]*store.Batch{b}); err != fail {
+		t.Fatalf("Apply: %v, want %v", err, fail)
+	}
+	if v, _ := s.Meta("a"); v != nil {
+		t.Errorf("meta is %q after a failed Apply", v)
+	}
+}
+
+func TestCheckFindsWrongHeaders(t *testing.T) {
+	h := &store.Header{ID: 1, Head: 1, Reserved: 10,
+		Destination: message.Destination{Kind: message.Queue, Name: "q"}}
+	put := store.Op{Kind: store.PutMessage, Dest: 1, Seq: 3, Message: &message.Message{}}
+	apply := func(change func(h *store.Header)) error {
+		s := mem.New()
+		hh := *h
+		change(&hh)
+		ops := []store.Op{put, {Kind: store.PutHeader, Header: &hh}}
+		if err := s.Apply([]*store.Batch{{Ops: ops}}); err != nil {
+			t.Fatal(err)
+		}
+		return s.Check()
+	}
+	if err := apply(func(h *store.Header) { h.Count, h.Bytes = 1, 1024 }); err != nil {
+		t.Errorf("a header that agrees: %v", err)
+	}
+	if err := apply(func(h *store.Header) { h.Count, h.Bytes = 2, 1024 }); err == nil {
+		t.Error("a wrong count was not found")
+	}
+	if err := apply(func(h *store.Header) { h.Count, h.Bytes = 1, 1025 }); err == nil {
+		t.Error("wrong bytes were not found")
+	}
+}
+
+func BenchmarkPutDelete(b *testing.B) {
+	s := mem.NewUnsynced()
+	h := store.Header{ID: 1, Head: 1, Reserved: 1 << 60,
+		Destination: message.Destination{Kind: message.Queue, Name: "q"}}
+	m := &message.Message{Content: make([]byte, 100)}
+	seq := store.Seq(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		seq++
+		hh := h
+		put := &store.Batch{Ops: []store.Op{{Kind: store.PutHeader, Header: &hh},
+			{Kind: store.PutMessage, Dest: 1, Seq: seq, Message: m}}}
+		del := &store.Batch{Ops: []store.Op{{Kind: store.DeleteMessage, Dest: 1, Seq: seq}}}
+		if err := s.Apply([]*store.Batch{put}); err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Apply([]*store.Batch{del}); err != nil {
+			b.Fatal(err)
+		}
+		s.Sync(2)
+	}
+}

@@ -1,0 +1,256 @@
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// model is the simplest thing that obeys the contract.
+type model struct {
+	dests map[store.DestID]*modelDest
+	meta  map[string][]byte
+}
+
+type modelDest struct {
+	header   *store.Header
+	msgs     map[store.Seq]store.Stored
+	receipts map[message.BrokerID][]store.Receipt
+}
+
+func newModel() *model {
+	return &model{dests: map[store.DestID]*modelDest{}, meta: map[string][]byte{}}
+}
+
+func (m *model) dest(id store.DestID) *modelDest {
+	d := m.dests[id]
+	if d == nil {
+		d = &modelDest{msgs: map[store.Seq]store.Stored{},
+			receipts: map[message.BrokerID][]store.Receipt{}}
+		m.dests[id] = d
+	}
+	return d
+}
+
+func (m *model) apply(b *store.Batch) {
+	for _, op := range b.Ops {
+		switch op.Kind {
+		case store.PutHeader:
+			m.dest(op.Header.ID).header = op.Header
+		case store.DropDestination:
+			delete(m.dests, op.Dest)
+		case store.PutMessage:
+			m.dest(op.Dest).msgs[op.Seq] = store.Stored{Seq: op.Seq, Message: op.Message}
+		case store.DeleteMessage:
+			delete(m.dest(op.Dest).msgs, op.Seq)
+		case store.SetRedelivery:
+			d := m.dest(op.Dest)
+			s := d.msgs[op.Seq]
+			s.Redelivery = op.Count
+			d.msgs[op.Seq] = s
+		case store.PutReceipt:
+			d := m.dest(op.Dest)
+			d.receipts[op.Peer] = append(d.receipts[op.Peer], op.Receipt)
+		case store.DropReceipts:
+			d := m.dest(op.Dest)
+			d.receipts[op.Peer] = slices.DeleteFunc(slices.Clone(d.receipts[op.Peer]),
+				func(r store.Receipt) bool { return r.N < op.Receipt.N })
+		case store.PutMeta:
+			m.meta[op.Name] = op.Value
+			if op.Value == nil {
+				delete(m.meta, op.Name)
+			}
+		}
+	}
+}
+
+// ids gives the destinations in order.
+func (m *model) ids() []store.DestID { return slices.Sorted(maps.Keys(m.dests)) }
+
+// stored gives the messages of a destination in order.
+func (d *modelDest) stored() []store.Stored {
+	return slices.SortedFunc(maps.Values(d.msgs),
+		func(a, b store.Stored) int { return cmp.Compare(a.Seq, b.Seq) })
+}
+
+// page is the contract of PageRequest, word for word; stored is in order.
+func page(stored []store.Stored, r store.PageRequest) []store.Stored {
+	var out []store.Stored
+	var size int64
+	for _, s := range stored {
+		if s.Seq < r.From {
+			continue
+		}
+		if s.Seq >= r.To {
+			break
+		}
+		out = append(out, s)
+		size += s.Message.Size()
+		if r.Count > 0 && len(out) == r.Count || r.Bytes > 0 && size >= r.Bytes {
+			break
+		}
+	}
+	return out
+}
+
+func (m *model) expired(before int64) []store.ExpiredRef {
+	var out []store.ExpiredRef
+	for id, d := range m.dests {
+		for _, s := range d.msgs {
+			if e := s.Message.Expiration; e != 0 && e < before {
+				out = append(out, store.ExpiredRef{Dest: id, Seq: s.Seq, Expiration: e})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b store.ExpiredRef) int {
+		return cmp.Or(cmp.Compare(a.Expiration, b.Expiration),
+			cmp.Compare(a.Dest, b.Dest), cmp.Compare(a.Seq, b.Seq))
+	})
+	return out
+}
+
+// verify compares everything that a store can be asked with the model.
+func (m *model) verify(s store.Store, r *rand.Rand) error {
+	if err := m.verifyHeaders(s); err != nil {
+		return err
+	}
+	for _, id := range m.ids() {
+		if err := m.verifyDest(s, r, id); err != nil {
+			return err
+		}
+	}
+	for name, want := range m.meta {
+		got, err := s.Meta(name)
+		if err != nil || !bytes.Equal(got, want) {
+			return fmt.Errorf("Meta(%q) = %q, %v; want %q", name, got, err, want)
+		}
+	}
+	if got, err := s.Meta("never put"); err != nil || got != nil {
+		return fmt.Errorf("Meta of a name never put = %q, %v; want nil", got, err)
+	}
+	return m.verifyExpired(s, r)
+}
+
+func (m *model) verifyExpired(s store.Store, r *rand.Rand) error {
+	before := expireFrom + r.Int64N(2*expireSpan)
+	want := m.expired(before)
+	if n := 1 + r.IntN(10); n < len(want) {
+		got, err := s.Expired(before, n)
+		if err != nil || !slices.Equal(got, want[:n]) {
+			return fmt.Errorf("Expired(%d, %d) = %v, %v; want %v", before, n, got, err, want[:n])
+		}
+	}
+	got, err := s.Expired(before, len(want)+1)
+	if err != nil || !slices.Equal(got, want) {
+		return fmt.Errorf("Expired(%d) = %v, %v; want %v", before, got, err, want)
+	}
+	return nil
+}
+
+func (m *model) verifyHeaders(s store.Store) error {
+	got, err := s.Headers()
+	if err != nil {
+		return err
+	}
+	var want []store.Header
+	for _, id := range m.ids() {
+		if h := m.dests[id].header; h != nil {
+			want = append(want, *h)
+		}
+	}
+	if len(got) != len(want) {
+		return fmt.Errorf("Headers gives %d headers, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if !sameHeader(got[i], want[i]) {
+			return fmt.Errorf("Headers()[%d] = %+v\nwant %+v", i, got[i], want[i])
+		}
+	}
+	return nil
+}
+
+func sameHeader(a, b store.Header) bool {
+	if len(a.ForwardedBelow) == 0 && len(b.ForwardedBelow) == 0 {
+		a.ForwardedBelow, b.ForwardedBelow = nil, nil
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+func (m *model) verifyDest(s store.Store, r *rand.Rand, id store.DestID) error {
+	q := store.PageRequest{Dest: id, To: ^store.Seq(0)}
+	stored := m.dests[id].stored()
+	for {
+		q.Count, q.Bytes = 0, 0
+		if r.IntN(2) == 0 {
+			q.Count = 1 + r.IntN(20)
+		}
+		if r.IntN(2) == 0 {
+			q.Bytes = 1 + r.Int64N(20000)
+		}
+		got, err := s.Page(q)
+		if err != nil {
+			return fmt.Errorf("Page(%+v): %w", q, err)
+		}
+		if err := samePage(got, page(stored, q)); err != nil {
+			return fmt.Errorf("Page(%+v): %w", q, err)
+		}
+		if len(got) == 0 {
+			break
+		}
+		q.From = got[len(got)-1].Seq + 1
+	}
+	for _, peer := range peers {
+		got, err := s.Receipts(id, peer)
+		if want := m.dests[id].receipts[peer]; err != nil || !slices.Equal(got, want) {
+			return fmt.Errorf("Receipts(%d, %q) = %v, %v; want %v", id, peer, got, err, want)
+		}
+	}
+	return nil
+}
+
+func samePage(got, want []store.Stored) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("%d messages, want %d", len(got), len(want))
+	}
+	for i := range want {
+		g, w := got[i], want[i]
+		if g.Seq != w.Seq || g.Redelivery != w.Redelivery {
+			return fmt.Errorf("[%d] is seq %d redelivery %d, want %d and %d",
+				i, g.Seq, g.Redelivery, w.Seq, w.Redelivery)
+		}
+		if err := SameMessage(g.Message, w.Message); err != nil {
+			return fmt.Errorf("[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// SameMessage tells the first field in which two messages differ, leaving out what no store keeps.
+func SameMessage(got, want *message.Message) error {
+	if got == want || reflect.DeepEqual(got, want) {
+		return nil
+	}
+	g, w := reflect.ValueOf(got).Elem(), reflect.ValueOf(want).Elem()
+	for i := range g.NumField() {
+		switch name := g.Type().Field(i).Name; name {
+		case "Header", "Data":
+		case "BrokerPath", "Cluster":
+			if g.Field(i).Len() == 0 && w.Field(i).Len() == 0 {
+				continue
+			}
+			fallthrough
+		default:
+			if a, b := g.Field(i).Interface(), w.Field(i).Interface(); !reflect.DeepEqual(a, b) {
+				return fmt.Errorf("%s is %+v, want %+v", name, a, b)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package transport
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// Conn is a socket that counts what passes, for the inactivity monitor, and knows its options.
+type Conn struct {
+	net.Conn
+	opt    Options
+	reads  atomic.Uint64
+	writes atomic.Uint64
+
+	closing sync.Once
+	release func() // gives its place in the listener back; may be nil
+
+	mu    sync.Mutex
+	watch *time.Timer
+	ended bool
+}
+
+// Wrap makes a Conn of any connection; a TCP socket gets its options.
+func Wrap(c net.Conn, o Options) *Conn {
+	if t, ok := c.(*net.TCPConn); ok {
+		// A socket whose options cannot be set still works; a dead one shows at the first read.
+		_ = t.SetNoDelay(o.TCPNoDelay)
+		_ = t.SetKeepAlive(o.KeepAlive)
+		if o.SoLinger >= 0 {
+			_ = t.SetLinger(o.SoLinger)
+		}
+		if o.SocketBufferBytes > 0 {
+			_ = t.SetReadBuffer(o.SocketBufferBytes)
+			_ = t.SetWriteBuffer(o.SocketBufferBytes)
+		}
+	}
+	return &Conn{Conn: c, opt: o}
+}
+
+// Options are what the socket was made with.
+func (c *Conn) Options() Options { return c.opt }
+
+// Remote is the peer's address for messages: "tcp://host:port", as ActiveMQ writes it.
+func (c *Conn) Remote() string {
+	if a := c.RemoteAddr(); a != nil {
+		return "tcp://" + a.String()
+	}
+	return "?"
+}
+
+// Read implements net.Conn.
+func (c *Conn) Read(p []byte) (int, error) {
+	if c.opt.SoTimeout > 0 {
+		_ = c.SetReadDeadline(time.Now().Add(c.opt.SoTimeout))
+	}
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.reads.Add(1)
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *Conn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if n > 0 {
+		c.writes.Add(1)
+	}
+	return n, err
+}
+
+// Close implements net.Conn; it may be called more than once.
+func (c *Conn) Close() error {
+	err := net.ErrClosed
+	c.closing.Do(func() {
+		c.mu.Lock()
+		c.ended = true
+		if c.watch != nil {
+			c.watch.Stop()
+		}
+		c.mu.Unlock()
+		err = c.Conn.Close()
+		if c.release != nil {
+			c.release()
+		}
+	})
+	return err
+}
+
+// CloseWrite tells the peer that nothing more comes, where the connection can say so.
+func (c *Conn) CloseWrite() bool {
+	t, ok := c.Conn.(interface{ CloseWrite() error })
+	return ok && t.CloseWrite() == nil
+}
+
+// checksPerSilence is how often in one time of silence the monitor looks.
+const checksPerSilence = 3
+
+// Watch starts the inactivity monitor (OpenWire's, ActiveMQ's maxInactivityDuration): after
+// delay, and then three times within each silence, it calls keepAlive when nothing was written
+// since it last looked; and silent, once, when nothing was read for a whole silence. Both are
+// called on a goroutine of the timer and must not block. A silence of 0 watches nothing.
+func (c *Conn) Watch(silence, delay time.Duration, keepAlive func(), silent func(error)) {
+	if silence <= 0 || !c.opt.InactivityMonitor {
+		return
+	}
+	every := max(silence/checksPerSilence, time.Millisecond)
+	w := &watcher{c: c, silence: silence, every: every, silent: silent, heard: time.Now(),
+		reads: c.reads.Load(), writes: c.writes.Load()}
+	if c.opt.SendKeepAlive {
+		w.keepAlive = keepAlive
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		c.watch = time.AfterFunc(max(min(delay, every), time.Millisecond), w.check)
+	}
+}
+
+type watcher struct {
+	c              *Conn
+	silence, every time.Duration
+	keepAlive      func()
+	silent         func(error)
+	reads, writes  uint64
+	heard          time.Time
+}
+
+func (w *watcher) check() {
+	now := time.Now()
+	if n := w.c.reads.Load(); n != w.reads {
+		w.reads, w.heard = n, now
+	}
+	if now.Sub(w.heard) >= w.silence {
+		w.silent(message.Errorf(message.Unavailable,
+			"nothing was heard for %v (maxInactivityDuration)", w.silence))
+		return
+	}
+	if n := w.c.writes.Load(); n != w.writes {
+		w.writes = n
+	} else if w.keepAlive != nil {
+		w.keepAlive()
+	}
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	if !w.c.ended {
+		w.c.watch.Reset(w.every)
+	}
+}
+
+// writePatiently writes all of p and gives up when the peer takes not one byte for the stall
+// timeout.
+func (c *Conn) writePatiently(p []byte, armed *time.Time) error {
+	stall := c.opt.StallTimeout
+	for {
+		if now := time.Now(); now.Sub(*armed) > stall/8 {
+			if err := c.SetWriteDeadline(now.Add(stall)); err != nil {
+				return err
+			}
+			*armed = now
+		}
+		n, err := c.Write(p)
+		p = p[n:]
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return err
+		case n == 0 && time.Since(*armed) >= stall:
+			return message.Errorf(message.Unavailable,
+				"the peer took nothing for %v (soWriteTimeout)", stall)
+		}
+		*armed = time.Time{}
+	}
+}

@@ -1,0 +1,153 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// Waits after a failed accept, and how often it is reported.
+const (
+	acceptPauseFirst = 50 * time.Millisecond
+	acceptPauseMost  = time.Second
+	reportEvery      = time.Minute
+)
+
+// Listener accepts connections for one transport connector.
+type Listener struct {
+	uri  URI
+	opt  Options
+	l    net.Listener
+	log  *slog.Logger
+	open atomic.Int64
+
+	reported, full time.Time
+}
+
+// Listen opens the port of a connector's URI; port 0 takes any free one. log may be nil.
+func Listen(text string, log *slog.Logger) (*Listener, error) {
+	u, err := ParseURI(text)
+	if err != nil {
+		return nil, err
+	}
+	o, err := ParseOptions(u)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", u.Address())
+	if err != nil {
+		return nil, message.Errorf(message.Unavailable, "connector %s: %w", u, err)
+	}
+	return NewListener(l, u, o, log), nil
+}
+
+// NewListener makes a Listener of any that net knows.
+func NewListener(l net.Listener, u URI, o Options, log *slog.Logger) *Listener {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Listener{uri: u, opt: o, l: l, log: log}
+}
+
+// Addr is the address that is listened at.
+func (l *Listener) Addr() net.Addr { return l.l.Addr() }
+
+// Options are those of the URI.
+func (l *Listener) Options() Options { return l.opt }
+
+// Open is the number of connections now.
+func (l *Listener) Open() int { return int(l.open.Load()) }
+
+// Close ends Serve. Connections stay.
+func (l *Listener) Close() error { return l.l.Close() }
+
+// Serve accepts until ctx ends or Close is called and hands each connection to handle, which must
+// not block and from then on has to close it. Running out of open files is waited out.
+func (l *Listener) Serve(ctx context.Context, handle func(*Conn)) error {
+	defer context.AfterFunc(ctx, func() { l.l.Close() })()
+	pause := time.Duration(0)
+	for {
+		c, err := l.l.Accept()
+		if err == nil {
+			pause = 0
+			l.admit(c, handle)
+			continue
+		}
+		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if errors.Is(err, syscall.ECONNABORTED) {
+			continue
+		}
+		pause = min(max(2*pause, acceptPauseFirst), acceptPauseMost)
+		l.report(err, pause)
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return nil
+		}
+	}
+}
+
+func (l *Listener) report(err error, pause time.Duration) {
+	if time.Since(l.reported) < reportEvery {
+		return
+	}
+	l.reported = time.Now()
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		l.log.Error("no more files can be opened: new connections wait; raise the limit of open "+
+			"files (ulimit -n, LimitNOFILE) or set maximumConnections",
+			"connector", l.uri.String(), "open", l.Open(), "limit", OpenFileLimit(), "retry", pause)
+		return
+	}
+	l.log.Error("a connection could not be accepted; it is tried again",
+		"connector", l.uri.String(), "error", err.Error(), "retry", pause)
+}
+
+func (l *Listener) admit(c net.Conn, handle func(*Conn)) {
+	n := l.open.Add(1)
+	if most := l.opt.MaximumConnections; most > 0 && n > int64(most) {
+		l.open.Add(-1)
+		c.Close()
+		if time.Since(l.full) >= reportEvery {
+			l.full = time.Now()
+			l.log.Warn("connections are refused: maximumConnections is reached; raise it in the uri",
+				"connector", l.uri.String(), "maximumConnections", most,
+				"remote", c.RemoteAddr().String())
+		}
+		return
+	}
+	conn := Wrap(c, l.opt)
+	conn.release = func() { l.open.Add(-1) }
+	handle(conn)
+}
+
+// Dial connects to a broker's URI. It is bounded by connectionTimeout and ctx.
+func Dial(ctx context.Context, text string) (*Conn, error) {
+	u, err := ParseURI(text)
+	if err != nil {
+		return nil, err
+	}
+	o, err := ParseOptions(u)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Ignored) > 0 {
+		return nil, message.Errorf(message.Protocol, "uri %q: option %s is not known", u,
+			o.Ignored[0])
+	}
+	d := net.Dialer{Timeout: o.ConnectionTimeout}
+	c, err := d.DialContext(ctx, "tcp", u.Address())
+	if err != nil {
+		return nil, message.Errorf(message.Unavailable, "connecting to %s: %w", u, err)
+	}
+	return Wrap(c, o), nil
+}

@@ -1,0 +1,125 @@
+// Package transport is the sockets below every protocol: it listens and dials by the URIs of
+// activemq.xml, watches for silence, writes from one goroutine per connection what waits, and
+// gives up on peers that take nothing.
+package transport
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// DefaultPort is where a broker is reached when its URI names no port.
+const DefaultPort = "61616"
+
+// URI is the address of a connector or broker: scheme://host:port?options.
+type URI struct {
+	Scheme  string
+	Host    string
+	Port    string
+	Options map[string]string // as written, values decoded
+	text    string
+}
+
+// String is the URI as it was written.
+func (u URI) String() string { return u.text }
+
+// Address is host:port.
+func (u URI) Address() string { return net.JoinHostPort(u.Host, u.Port) }
+
+// sockets are the schemes that are plain TCP to us: Go needs no other way for many connections.
+var sockets = map[string]bool{"tcp": true, "nio": true}
+
+// encrypted are schemes that ActiveMQ has and that are refused here.
+var encrypted = map[string]bool{"ssl": true, "nio+ssl": true, "auto+ssl": true,
+	"auto+nio+ssl": true, "https": true, "wss": true}
+
+// ParseURI reads a URI of one socket. "failover:", "static:" and the like are lists: see Members.
+func ParseURI(text string) (URI, error) {
+	text = strings.TrimSpace(text)
+	scheme, rest, ok := strings.Cut(text, "://")
+	scheme = strings.ToLower(scheme)
+	if !ok || scheme == "" || rest == "" {
+		return URI{}, message.Errorf(message.Protocol,
+			"uri %q: not of the form tcp://host:61616?option=value", text)
+	}
+	switch {
+	case encrypted[scheme]:
+		return URI{}, message.Errorf(message.Unavailable,
+			"uri %q: %s is not supported yet; a plain tcp:// or nio:// is, or a TLS proxy before it",
+			text, scheme)
+	case !sockets[scheme]:
+		return URI{}, message.Errorf(message.Unavailable,
+			"uri %q: the transport %q is not known; use tcp:// or nio://", text, scheme)
+	}
+	u := URI{Scheme: scheme, Options: map[string]string{}, text: text}
+	address, query, _ := strings.Cut(rest, "?")
+	address = strings.TrimSuffix(address, "/")
+	var err error
+	if u.Host, u.Port, err = net.SplitHostPort(address); err != nil {
+		u.Host, u.Port = strings.Trim(address, "[]"), DefaultPort
+	}
+	if n, err := strconv.Atoi(u.Port); err != nil || n < 0 || n > 65535 {
+		return URI{}, message.Errorf(message.Protocol, "uri %q: %q is no port", text, u.Port)
+	}
+	if err := u.readOptions(query); err != nil {
+		return URI{}, err
+	}
+	return u, nil
+}
+
+func (u *URI) readOptions(query string) error {
+	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, value, ok := strings.Cut(pair, "=")
+		// In XML an ampersand is often written twice over.
+		name = strings.TrimPrefix(name, "amp;")
+		if name == "amp" && !ok {
+			continue
+		}
+		if !ok || name == "" {
+			return message.Errorf(message.Protocol, "uri %q: option %q has no value", u.text, pair)
+		}
+		v, err := unescape(value)
+		if err != nil {
+			return message.Errorf(message.Protocol, "uri %q: option %s: %w", u.text, name, err)
+		}
+		u.Options[name] = v
+	}
+	return nil
+}
+
+// Options are the settings of a connection that a URI carries. See ParseOptions for names and
+// defaults.
+type Options struct {
+	MaximumConnections int           // of a listener; 0 is no limit
+	ConnectionTimeout  time.Duration // to connect, and for the hello; default 30 s
+	SoTimeout          time.Duration // silence on the socket that ends it; 0 is none
+	StallTimeout       time.Duration // soWriteTimeout: time without one byte taken; default 5 min
+	SoLinger           int           // seconds; -1 leaves the system's way
+	SocketBufferBytes  int           // both directions; 0 leaves them to the system
+	TCPNoDelay         bool          // default true
+	KeepAlive          bool          // TCP keep-alive
+	InactivityMonitor  bool          // useInactivityMonitor, default true
+	SendKeepAlive      bool          // useKeepAlive, default true
+
+	// WireFormat are the wireFormat.* options, without the prefix.
+	WireFormat map[string]string
+	// Ignored are options that have no meaning here, sorted.
+	Ignored []string
+}
+
+// Defaults of Options.
+const (
+	DefaultConnectionTimeout = 30 * time.Second
+	DefaultStallTimeout      = 5 * time.Minute
+)
+
+// DefaultOptions are those of a URI without any.
+func DefaultOptions() Options {
+	return Options{ConnectionTimeout: DefaultConnectionTimeout, StallTimeout: DefaultStallTimeout,
+		SoLinger: -1, TCPNoDelay: true, InactivityMonitor: true, SendKeepAlive: true,
+		WireFormat: map[string]string{}}
+}

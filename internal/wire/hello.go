@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/openwire"
+	"hopwire/openwire/primitive"
+)
+
+// Level is the HopwireLink level that this code speaks.
+const Level = 1
+
+// levelOption is the property of the hello by which Hopwire brokers know each other.
+const levelOption = "HopwireLink"
+
+// DefaultMaxFrameSize is the largest frame taken when the connector says nothing, in bytes: what
+// ActiveMQ's own activemq.xml had for years.
+const DefaultMaxFrameSize = 100 << 20
+
+// Offer is what one side puts into its hello.
+type Offer struct {
+	Version    int // the newest spoken
+	MinVersion int // the oldest of the peer; 0 is any
+	Options    openwire.HelloOptions
+	// FrameLimit is the largest frame that is read, in bytes without the size prefix; 0 is no
+	// limit but the 2 GiB of the protocol.
+	FrameLimit int64
+}
+
+// DefaultOffer is loose encoding without object cache (see the package comment), ActiveMQ's times,
+// and frames up to DefaultMaxFrameSize.
+func DefaultOffer() Offer {
+	o := openwire.DefaultHelloOptions()
+	o.TightEncodingEnabled, o.CacheEnabled, o.StackTraceEnabled = false, false, false
+	o.MaxFrameSize = DefaultMaxFrameSize
+	o.Extra = primitive.Map{{Key: levelOption, Value: int32(Level)}}
+	return Offer{Version: openwire.MaxVersion, Options: o, FrameLimit: DefaultMaxFrameSize}
+}
+
+// OfferOf applies the wireFormat.* options of a URI, given without the prefix. Unknown names are
+// tolerated, as ActiveMQ does; values of the wrong form are errors that name the option.
+func OfferOf(options map[string]string) (Offer, error) {
+	o := DefaultOffer()
+	for name, value := range options {
+		if !o.set(name, value) {
+			return o, message.Errorf(message.Protocol,
+				"wireFormat.%s=%s is not possible; see the documentation of the option", name, value)
+		}
+	}
+	if !o.Options.MaxFrameSizeEnabled {
+		o.FrameLimit = 0
+	}
+	if o.Options.CacheEnabled && o.Options.CacheSize > 0 && o.Options.CacheSize < 100 {
+		return o, message.Errorf(message.Limit,
+			"wireFormat.cacheSize=%d would hang a Java peer; use 0 or at least 100", o.Options.CacheSize)
+	}
+	return o, nil
+}
+
+func (o *Offer) set(name, value string) bool {
+	h := &o.Options
+	var n int64
+	switch name {
+	case "version":
+		ok := integer(value, 1, openwire.MaxVersion, &n)
+		o.Version = int(n)
+		return ok
+	case "minmumWireFormatVersion", "minimumWireFormatVersion":
+		ok := integer(value, 0, openwire.MaxVersion, &n)
+		o.MinVersion = int(n)
+		return ok
+	case "tightEncodingEnabled":
+		return boolean(value, &h.TightEncodingEnabled)
+	case "cacheEnabled":
+		return boolean(value, &h.CacheEnabled)
+	case "cacheSize":
+		ok := integer(value, 0, math.MaxInt16, &n)
+		h.CacheSize = int32(n)
+		return ok
+	case "tcpNoDelayEnabled":
+		return boolean(value, &h.TCPNoDelayEnabled)
+	case "sizePrefixDisabled":
+		return strings.EqualFold(value, "false")
+	case "maxInactivityDuration":
+		ok := integer(value, 0, math.MaxInt32, &n)
+		h.MaxInactivityDuration = time.Duration(n) * time.Millisecond
+		return ok
+	case "maxInactivityDurationInitalDelay":
+		ok := integer(value, 0, math.MaxInt32, &n)
+		h.MaxInactivityDurationInitialDelay = time.Duration(n) * time.Millisecond
+		return ok
+	case "maxFrameSize":
+		ok := integer(value, 1, math.MaxInt64, &n)
+		h.MaxFrameSize, o.FrameLimit = n, n
+		return ok
+	case "maxFrameSizeEnabled":
+		return boolean(value, &h.MaxFrameSizeEnabled)
+	}
+	return true
+}
+
+func integer(text string, low, high int64, to *int64) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	*to = n
+	return err == nil && n >= low && n <= high
+}
+
+func boolean(text string, to *bool) bool {
+	b, err := strconv.ParseBool(strings.ToLower(text))
+	*to = b
+	return err == nil
+}
+
+// Peer is what the hellos told.
+type Peer struct {
+	Remote       string // its address
+	Format       openwire.Format
+	Options      openwire.HelloOptions // what it offered
+	Version      int                   // what it offered
+	HopwireLevel int                   // the lower of both levels; 0 when it is no Hopwire broker
+}
+
+// MaxFrame is the largest frame that the peer takes, in bytes; 0 is no limit.
+func (p *Peer) MaxFrame() int64 {
+	if p.Options.MaxFrameSize <= 0 || p.Options.MaxFrameSize > math.MaxInt32 {
+		return 0
+	}
+	return p.Options.MaxFrameSize
+}
+
+// agree reads the peer's hello against ours.
+func (o *Offer) agree(ours *openwire.WireFormatInfo, frame []byte, remote string) (*Peer, error) {
+	theirs, err := openwire.DecodeHello(frame)
+	if err != nil {
+		return nil, err
+	}
+	if err := openwire.RequireVersion(theirs, o.MinVersion); err != nil {
+		return nil, err
+	}
+	f, err := openwire.Negotiate(ours, theirs)
+	if err != nil {
+		return nil, err
+	}
+	p := &Peer{Remote: remote, Format: f, Version: int(theirs.Version)}
+	if p.Options, err = theirs.Options(); err != nil {
+		return nil, err
+	}
+	for _, e := range p.Options.Extra {
+		if n, ok := e.Value.(int32); ok && e.Key == levelOption && n > 0 {
+			p.HopwireLevel = int(min(n, Level))
+		}
+	}
+	return p, nil
+}

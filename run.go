@@ -1,0 +1,406 @@
+package hopwire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"hopwire/internal/bridge"
+	"hopwire/internal/broker"
+	"hopwire/internal/config"
+	"hopwire/internal/front/openwire"
+	"hopwire/internal/link"
+	"hopwire/internal/loop"
+	"hopwire/internal/manage"
+	"hopwire/internal/manage/control"
+	"hopwire/internal/message"
+	"hopwire/internal/rungroup"
+	"hopwire/internal/security"
+	"hopwire/internal/selector"
+	"hopwire/internal/store"
+	"hopwire/internal/transport"
+	"hopwire/internal/wire"
+)
+
+// edges are the parts of a running broker that touch the world.
+type edges struct {
+	group      *rungroup.Group // links, listeners, the control socket
+	loops      *rungroup.Group // the loop; it outlives the others
+	hub        *wire.Hub
+	listeners  []*openwire.Listener
+	connectors []*bridge.Connector
+	control    *control.Server
+	stopping   chan struct{}
+}
+
+// drainTime bounds each phase of a clean stop.
+const drainTime = 10 * time.Second
+
+// Start starts the broker. When it returns without an error the ports are open. The broker ends
+// when ctx does, or by Stop.
+func (s *Setup) Start(ctx context.Context) (*Broker, error) {
+	c := s.config.Broker()
+	b := &Broker{config: c, compat: s.config.Compat, options: s.options,
+		log:     s.options.Log.With("broker", c.Name),
+		started: time.Now(), done: make(chan struct{})}
+	if limit, err := transport.RaiseOpenFiles(); err != nil {
+		b.log.Warn("the limit of open files cannot be raised", "limit", limit, "error", err)
+	}
+	if err := s.mayListen(c); err != nil {
+		return nil, err
+	}
+	b.stopping = make(chan struct{}, 1)
+	b.stop = func() {
+		select {
+		case b.stopping <- struct{}{}:
+		default:
+		}
+	}
+	failed := make(chan error, 1)
+	fatal := func(err error) {
+		select {
+		case failed <- err:
+		default:
+		}
+	}
+	st, id, err := s.openStore(ctx, c, fatal)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.assemble(st, id, fatal); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	if err := b.open(); err != nil {
+		b.end(nil)
+		return nil, errors.Join(err, b.err)
+	}
+	rungroup.New(context.Background()).Go("watch", func(context.Context) error {
+		b.watch(ctx, failed)
+		return nil
+	})
+	return b, nil
+}
+
+// mayListen warns of ports that are open to the network without authentication, or refuses them.
+func (s *Setup) mayListen(c *config.Broker) error {
+	if c.Auth != nil {
+		return nil
+	}
+	for _, t := range c.Transports {
+		ip := net.ParseIP(t.URI.Host)
+		if t.URI.Host == "localhost" || ip != nil && ip.IsLoopback() {
+			continue
+		}
+		line := fmt.Sprintf("%s: connector %s is open to the network and there is no authentication;"+
+			" add simpleAuthenticationPlugin or listen on 127.0.0.1", t.Pos, t.Name)
+		if s.options.StrictListeners {
+			return fmt.Errorf("%w: %s", ErrRefused, line)
+		}
+		s.options.Log.Warn(line)
+	}
+	return nil
+}
+
+// assemble makes core, bridges and loop over an open store. Nothing runs yet.
+func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)) error {
+	headers, err := st.Headers()
+	if err != nil {
+		return err
+	}
+	b.store = st
+	b.loop = loop.New()
+	b.committer = store.NewCommitter(st, b.loop.Post)
+	b.committer.OnFatal = fatal
+	b.committer.OnFull = func(sp store.Space) {
+		b.log.Error("the disk is full: persistent sends wait", "freeBytes", sp.FreeBytes)
+	}
+	b.committer.OnRoom = func(store.Space) { b.log.Warn("the disk has room again") }
+	events := newEventLog(b.log)
+	o := brokerOptions(b.config, id, b.url())
+	o.Observe = events.core
+	if a := b.config.Auth; a != nil {
+		if o.Authenticator, err = authenticator(a); err != nil {
+			return err
+		}
+	}
+	b.group = rungroup.New(context.Background())
+	b.loops = rungroup.New(context.Background())
+	b.core = broker.New(b.loop, b.committer, headers, o)
+	b.loop.OnTurn(b.core.EndTurn)
+	b.hub = wire.NewHub(b.loop)
+	b.home = bridge.NewHome(bridge.Config{
+		Local: b.core, Env: b.loop,
+		Dialer:  link.NewDialer(link.Options{Hub: b.hub, Group: b.group}),
+		Observe: events.bridge,
+		Selectors: func(text string) (bridge.Selector, error) {
+			sel, err := selector.Parse(text)
+			if err != nil {
+				return nil, err
+			}
+			return demandSelector{sel}, nil
+		},
+	})
+	return b.makeConnectors()
+}
+
+// demandSelector is a selector as bridges ask it: about a message as it is sent.
+type demandSelector struct{ *selector.Selector }
+
+// Matches implements bridge.Selector.
+func (s demandSelector) Matches(m *message.Message) bool {
+	return s.Selector.Matches(message.View{Message: m})
+}
+
+func authenticator(a *config.SimpleAuth) (broker.Authenticator, error) {
+	o := security.SimpleOptions{AnonymousAccessAllowed: a.Anonymous,
+		AnonymousUser: a.AnonymousUser, AnonymousGroup: a.AnonymousGroup}
+	for _, u := range a.Users {
+		o.Users = append(o.Users, security.User{Name: u.Name, Password: u.Password,
+			Groups: u.Groups})
+	}
+	return security.NewSimple(o)
+}
+
+// makeConnectors makes a bridge for each peer of each networkConnector.
+func (b *Broker) makeConnectors() error {
+	for _, n := range b.config.Networks {
+		for _, l := range n.Links {
+			c, err := b.home.Connector(connectorOptions(n, l, b.compat))
+			if err != nil {
+				return fmt.Errorf("%s: networkConnector %s: %w", n.Pos, n.Name, err)
+			}
+			b.connectors = append(b.connectors, c)
+		}
+	}
+	return nil
+}
+
+// url is where clients reach the broker: its first connector.
+func (b *Broker) url() string {
+	for _, t := range b.config.Transports {
+		return t.URI.String()
+	}
+	return "vm://" + b.config.Name
+}
+
+// open starts the loop, then the ports, then the bridges, then the control socket.
+func (b *Broker) open() error {
+	b.loops.Go("loop", func(ctx context.Context) error {
+		b.loop.Run(ctx)
+		return nil
+	})
+	peers := link.NewPeers(b.home, b.log)
+	for _, t := range b.config.Transports {
+		l, err := openwire.Listen(openwire.Options{Name: t.Name, URI: t.URI.Text(), Broker: b.core,
+			Hub: b.hub, Group: b.group, Peers: peers, Log: b.log})
+		if err != nil {
+			return fmt.Errorf("%s: connector %s: %w", t.Pos, t.Name, err)
+		}
+		b.listeners = append(b.listeners, l)
+	}
+	server, socket, err := control.Listen(b.config.Name, b.DataFolder(), b)
+	if err != nil {
+		return err
+	}
+	b.control = server
+	b.group.Go("control", func(context.Context) error { return server.Serve(socket) })
+	for _, l := range b.listeners {
+		l.Start()
+	}
+	b.loop.Post(func() {
+		for _, p := range b.core.DoubtedPeers() {
+			b.home.WatchDoubts(p, bridge.DefaultOptions(b.compat).InDoubtTimeout)
+		}
+		for i, n := range b.connectorConfigs() {
+			if n.AutoStart {
+				b.connectors[i].Start()
+			}
+		}
+	})
+	return nil
+}
+
+// connectorConfigs gives the networkConnector of each connector, in their order.
+func (b *Broker) connectorConfigs() []*config.Network {
+	var out []*config.Network
+	for _, n := range b.config.Networks {
+		for range n.Links {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// watch waits for the reason to end, and ends.
+func (b *Broker) watch(ctx context.Context, failed <-chan error) {
+	var err error
+	select {
+	case <-ctx.Done():
+	case <-b.stopping:
+	case err = <-failed:
+		err = fmt.Errorf("broker %s: the store failed: %w", b.config.Name, err)
+	}
+	b.end(err)
+}
+
+// end stops everything in order: no new connections; bridges drained; clients closed and the last
+// batch durable; then loop and store. After a failure of the store nothing is waited for.
+func (b *Broker) end(cause error) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	for _, l := range b.listeners {
+		l.Close()
+	}
+	if cause == nil {
+		cause = b.drain(ctx)
+	}
+	b.group.Stop()
+	if b.control != nil {
+		b.control.Close(ctx)
+	}
+	errs := []error{cause, b.group.Wait(), b.committer.Close(ctx)}
+	b.loops.Stop()
+	errs = append(errs, b.loops.Wait(), b.store.Close())
+	b.err = errors.Join(errs...)
+	close(b.done)
+}
+
+// drain waits for the peers' answers, closes the clients and makes the last batch durable.
+func (b *Broker) drain(ctx context.Context) error {
+	drained := make(chan struct{})
+	b.loop.Post(func() {
+		waiting := 1
+		one := func() {
+			if waiting--; waiting == 0 {
+				b.core.Stop(func() { close(drained) })
+			}
+		}
+		for _, c := range b.connectors {
+			waiting++
+			c.Stop(one)
+		}
+		for _, a := range b.home.Accepted() {
+			waiting++
+			a.Stop(one)
+		}
+		one()
+	})
+	select {
+	case <-drained:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("broker %s: not everything was answered within %s", b.config.Name,
+			drainTime)
+	}
+}
+
+// Addresses are where the broker listens.
+func (b *Broker) Addresses() []string {
+	var out []string
+	for i, l := range b.listeners {
+		out = append(out, b.config.Transports[i].Name+"  "+b.config.Transports[i].URI.Scheme+"://"+
+			l.Addr())
+	}
+	return out
+}
+
+// errEnded says that a broker answers no more.
+func (b *Broker) errEnded() error {
+	return message.Errorf(message.Unavailable, "broker %s has ended", b.config.Name)
+}
+
+// Bridges tells how the bridges stand.
+func (b *Broker) Bridges() []manage.Bridge {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	var out []manage.Bridge
+	b.loop.Call(ctx, func() { out = b.bridges() })
+	return out
+}
+
+// bridges runs on the loop.
+func (b *Broker) bridges() []manage.Bridge {
+	var out []manage.Bridge
+	for _, c := range b.connectors {
+		out = append(out, manage.FromBridge(c.Status(), b.loop.Mono()))
+	}
+	for _, a := range b.home.Accepted() {
+		out = append(out, manage.FromBridge(a.Status(), b.loop.Mono()))
+	}
+	return out
+}
+
+// Status implements manage.Subject.
+func (b *Broker) Status(ctx context.Context) (*manage.Status, error) {
+	s := &manage.Status{Version: Version, PID: pid, Compat: b.compat, DataFolder: b.DataFolder(),
+		UptimeMs: time.Since(b.started).Milliseconds()}
+	for i, l := range b.listeners {
+		t := b.config.Transports[i]
+		s.Connectors = append(s.Connectors, manage.Connector{Name: t.Name,
+			Address: t.URI.Scheme + "://" + l.Addr()})
+	}
+	if !b.loop.Call(ctx, func() {
+		s.FromBroker(b.core.Status())
+		s.Bridges = b.bridges()
+	}) {
+		return nil, b.errEnded()
+	}
+	return s, nil
+}
+
+// Explain implements manage.Subject.
+func (b *Broker) Explain(ctx context.Context, queue, id string) (*manage.Explanation, error) {
+	name, _ := message.ParseDestination(queue, message.Queue)
+	var wanted *message.MessageID
+	if id != "" {
+		m := message.ParseMessageID(id)
+		wanted = &m
+	}
+	answer := make(chan *broker.Explanation, 1)
+	ways := make(chan []manage.ExplanationOfWay, 1)
+	ok := b.loop.Post(func() {
+		ways <- b.ways(name)
+		b.core.Explain(name, wanted, func(e *broker.Explanation) { answer <- e })
+	})
+	if !ok {
+		return nil, b.errEnded()
+	}
+	select {
+	case e := <-answer:
+		if e == nil || wanted != nil && !e.Found {
+			what := name.String()
+			if wanted != nil {
+				what = "message " + id + " on " + what
+			}
+			return nil, message.Errorf(message.NotFound, "broker %s has no %s", b.config.Name, what)
+		}
+		x := manage.FromExplanation(b.config.Name, e)
+		x.Ways = <-ways
+		return x, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-b.done:
+		return nil, b.errEnded()
+	}
+}
+
+// ways tells why each bridge takes nothing from a destination, for those that do not; it runs on
+// the loop.
+func (b *Broker) ways(name message.Destination) []manage.ExplanationOfWay {
+	var out []manage.ExplanationOfWay
+	add := func(bridge string, r message.Reason) {
+		if r != "" {
+			out = append(out, manage.ExplanationOfWay{Bridge: bridge, Reason: string(r)})
+		}
+	}
+	for _, c := range b.connectors {
+		s := c.Status()
+		add(s.Name+" to "+s.URI, c.Explain(name))
+	}
+	for _, a := range b.home.Accepted() {
+		add(a.Status().Name+" of "+a.Status().Peer.Name, a.Explain(name))
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package hopwire
+
+import (
+	"cmp"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"hopwire/internal/bridge"
+	"hopwire/internal/broker"
+	"hopwire/internal/config"
+	"hopwire/internal/message"
+)
+
+// Memory that messages may take when the configuration gives a share of the Java heap or nothing:
+// ActiveMQ's usual heap of 1 GiB stands for it, within a quarter of the machine's memory.
+const (
+	nominalHeapBytes  = 1 << 30
+	memoryShare       = 4
+	fallbackDiskBytes = 100 << 30
+)
+
+// brokerOptions gives the core's options for a broker of a configuration.
+func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Options {
+	o := broker.Options{
+		Name:              c.Name,
+		ID:                id,
+		URL:               url,
+		DataDirectory:     c.Persistence.Directory,
+		Persistent:        !c.Persistence.Memory,
+		Advisories:        c.AdvisorySupport,
+		Statistics:        c.Statistics,
+		Policies:          &c.Policy,
+		MemoryLimitBytes:  limit(c.Usage.Memory, nominalHeap()),
+		StoreLimitBytes:   limit(c.Usage.Store, fallbackDiskBytes),
+		SendFailIfNoSpace: c.Usage.FailIfNoSpace,
+		Predeclared:       c.Destinations,
+	}
+	if c.Usage.FailAfter > 0 {
+		o.SendFailIfNoSpaceAfter = c.Usage.FailAfter
+	}
+	return o
+}
+
+func nominalHeap() int64 {
+	if m := machineMemory(); m > 0 {
+		return min(nominalHeapBytes, m/memoryShare)
+	}
+	return nominalHeapBytes
+}
+
+// machineMemory is the memory of the machine in bytes, 0 when it cannot be told.
+func machineMemory() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) >= 2 && f[0] == "MemTotal:" {
+			kib, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+func limit(l config.Limit, whole int64) int64 {
+	if l.Percent > 0 {
+		return cmp.Or(l.Total, whole) / 100 * int64(l.Percent)
+	}
+	return l.Bytes
+}
+
+// connectorOptions gives the options of one bridge of a networkConnector. A connector with several
+// peers makes a bridge for each; they share the name, as ActiveMQ's do.
+func connectorOptions(n *config.Network, link config.Link, compat int) bridge.Options {
+	o := bridge.DefaultOptions(compat)
+	o.Name = n.Name
+	for _, p := range link.Peers {
+		o.URIs = append(o.URIs, p.URI.Text())
+	}
+	o.Duplex, o.StaticBridge, o.DynamicOnly = n.Duplex, n.StaticBridge, n.DynamicOnly
+	o.ConduitSubscriptions = n.ConduitSubscriptions
+	o.ConduitNetworkQueueSubscriptions = n.ConduitNetworkQueueSubscriptions
+	o.DynamicallyIncluded = destinations(n.Dynamic)
+	o.StaticallyIncluded = destinations(n.Static)
+	o.Excluded = destinations(n.Excluded)
+	o.DestinationFilter = n.DestinationFilter
+	o.BridgeTempDestinations = n.BridgeTempDestinations
+	o.DecreaseNetworkConsumerPriority = n.DecreaseConsumerPriority
+	o.ConsumerPriorityBase = int8(n.ConsumerPriorityBase)
+	o.ConsumerTTL, o.MessageTTL = int32(n.ConsumerTTL), int32(n.MessageTTL)
+	o.PrefetchSize = int32(n.Prefetch)
+	o.AdvisoryPrefetchSize = int32(n.AdvisoryPrefetch)
+	o.AdvisoryAckPercentage = n.AdvisoryAckPct
+	o.AlwaysSyncSend = n.AlwaysSyncSend
+	o.SuppressDuplicateQueueSubscriptions = n.SuppressDuplicateQueues
+	o.SuppressDuplicateTopicSubscriptions = n.SuppressDuplicateTopics
+	o.UserName, o.Password = n.UserName, n.Password
+	o.RemoteUserName, o.RemotePassword = n.RemoteUserName, n.RemotePassword
+	if n.ClientIDToken != "" {
+		o.ClientIDToken = n.ClientIDToken
+	}
+	o.InitialReconnectDelay = n.BackOff.Initial
+	o.MaxReconnectDelay = n.BackOff.Max
+	o.UseExponentialBackOff = n.BackOff.Exponential
+	o.MinConnectTime = n.BackOff.MinConnectTime
+	return o
+}
+
+func destinations(list []config.NetworkDestination) []message.Destination {
+	return config.Patterns(list)
+}
+
+// newBrokerID makes an id in ActiveMQ's form, ID:host-port-time-seq; it is kept in the store.
+func newBrokerID(name string, now time.Time) message.BrokerID {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	return message.BrokerID("ID:" + host + "-" + name + "-" +
+		strconv.FormatInt(now.UnixMilli(), 10) + "-0:1")
+}
