@@ -218,8 +218,8 @@ func (k *Consumer) txLocked() openwire.TransactionId {
 	return k.session.tx.id
 }
 
-// unfitLocked disposes of a message that must not be delivered any more: expired, or redelivered too
-// often.
+// unfitLocked disposes of a message that must not be delivered any more: expired, or redelivered
+// too often.
 func (k *Consumer) unfitLocked(d *delivery, now time.Time) (bool, error) {
 	if k.info.Browser {
 		return false, nil

@@ -219,7 +219,8 @@ func TestRedeliveryDelays(t *testing.T) {
 			}
 		}
 	}
-	if d := DefaultRedelivery(); d.exceeds(6) || !d.exceeds(7) || (Redelivery{Maximum: -1}).exceeds(99) {
+	endless := Redelivery{Maximum: -1}
+	if d := DefaultRedelivery(); d.exceeds(6) || !d.exceeds(7) || endless.exceeds(99) {
 		t.Error("a message is given up when it was redelivered more often than Maximum")
 	}
 }
@@ -287,8 +288,8 @@ func TestDestinations(t *testing.T) {
 	c, p := b.dialed(b.uri())
 	s := session(t, c, AutoAck)
 	expect[*openwire.SessionInfo](p)
-	d := must[*Destination](t)(ParseDestination("queue://A?consumer.priority=3&consumer.exclusive=true" +
-		"&consumer.selector=x%3D1&consumer.prefetchSize=7"))
+	d := must[*Destination](t)(ParseDestination("queue://A?consumer.priority=3" +
+		"&consumer.exclusive=true&consumer.selector=x%3D1&consumer.prefetchSize=7"))
 	ok(t, during(t, func() error { _, err := s.Consumer(bound(t), d); return err }, func() {
 		x := expect[*openwire.ConsumerInfo](p)
 		if x.Priority != 3 || !x.Exclusive || x.Selector != "x=1" || x.PrefetchSize != 7 ||
@@ -297,7 +298,9 @@ func TestDestinations(t *testing.T) {
 		}
 		p.answer(x)
 	}))
-	for _, bad := range []string{"A?consumer.colour=1", "A?exclusive=true", "A?consumer.priority=999"} {
+	for _, bad := range []string{
+		"A?consumer.colour=1", "A?exclusive=true", "A?consumer.priority=999",
+	} {
 		if _, err := s.Consumer(bound(t), Queue(bad)); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
@@ -324,10 +327,11 @@ func TestPropertiesKeepTheirTypes(t *testing.T) {
 }
 
 func TestForeignMessageIDsAreShownAsTheyAre(t *testing.T) {
+	p := &openwire.ProducerId{ConnectionID: "c", SessionID: 1, Value: 2}
 	for want, id := range map[string]*openwire.MessageId{
 		"":          nil,
 		"ID:mine":   {TextView: "ID:mine", ProducerID: &openwire.ProducerId{}},
-		"c:1:2:7":   {ProducerID: &openwire.ProducerId{ConnectionID: "c", SessionID: 1, Value: 2}, ProducerSequenceID: 7},
+		"c:1:2:7":   {ProducerID: p, ProducerSequenceID: 7},
 		"ID:broken": {TextView: "ID:broken"},
 	} {
 		if got := formatID(id); got != want {
