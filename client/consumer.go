@@ -77,7 +77,8 @@ type Consumer struct {
 	until     time.Time             // nothing is delivered before, because of a redelivery
 	pull      *openwire.MessagePull // on its way, prefetch 0 only
 	nulls     int                   // empty dispatches: ends of pulls, end of a browser
-	closing   bool                  // closed by the program, with messages in a transaction
+	handling  bool                  // its handler has a message
+	closing   bool                  // closed by the program, and perhaps not at the broker yet
 	err       error                 // why it is closed
 }
 
@@ -272,6 +273,7 @@ func (k *Consumer) take(ack bool) (*Message, error) {
 		return nil, err
 	}
 	m := d.received()
+	k.handling = !ack
 	switch {
 	case k.session.mode == AutoAck || k.session.mode == DupsOKAck:
 		if ack {
@@ -351,6 +353,7 @@ func (k *Consumer) arriveLocked(x *openwire.MessageDispatch) error {
 		return nil
 	}
 	if c.audit.duplicate(d.place(), c.epoch) {
+		c.audit.add(d.place(), c.epoch)
 		signal(k.wake) // who pulled has to pull again
 		return k.writeAcksLocked([]*delivery{d}, openwire.AckStandard, nil, nil)
 	}
@@ -381,7 +384,7 @@ func (k *Consumer) interruptLocked() {
 
 // Close removes the consumer. Messages that it did not deliver go back to the broker, and those
 // delivered and not acknowledged too, except that the ones of a transaction stay until its end.
-// A handler that runs is not waited for.
+// A handler that runs is not waited for; its message still counts as it decides.
 func (k *Consumer) Close() error {
 	c := k.session.conn
 	c.mu.Lock()
@@ -390,7 +393,12 @@ func (k *Consumer) Close() error {
 		return nil
 	}
 	k.closeLocked()
-	if k.session.mode == Transacted && len(k.delivered) > 0 {
+	return k.settleLocked()
+}
+
+// settleLocked removes a closed consumer at the broker as soon as nothing holds it any more.
+func (k *Consumer) settleLocked() error {
+	if !k.closing || k.handling || k.session.mode == Transacted && len(k.delivered) > 0 {
 		return nil
 	}
 	return k.finishLocked()

@@ -10,8 +10,8 @@ import (
 	"hopwire/openwire"
 )
 
-// connect opens a link to one broker: TCP, hellos, and the connection's ConnectionInfo, whose answer
-// it awaits. A *BrokerError means that the broker refused the connection.
+// connect opens a link to one broker: TCP, hellos, and the connection's ConnectionInfo, whose
+// answer it awaits. A *BrokerError means that the broker refused the connection.
 func (c *Conn) connect(ctx context.Context, e endpoint, again bool) (*link, error) {
 	if e.connectTimeout > 0 {
 		var cancel context.CancelFunc
