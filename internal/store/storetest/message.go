@@ -32,6 +32,7 @@ func Message(r *rand.Rand, large bool) *message.Message {
 		GroupSequence:       int32(g.number()),
 		Priority:            uint8(r.IntN(10)),
 		Body:                message.Body(23 + r.IntN(7)),
+		Empty:               uint16(r.IntN(4)),
 		Persistent:          g.yes(),
 		Compressed:          g.yes(),
 		GroupFirst:          g.yes(),
