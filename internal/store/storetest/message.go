@@ -32,7 +32,6 @@ func Message(r *rand.Rand, large bool) *message.Message {
 		GroupSequence:       int32(g.number()),
 		Priority:            uint8(r.IntN(10)),
 		Body:                message.Body(23 + r.IntN(7)),
-		Empty:               uint16(r.IntN(4)),
 		Persistent:          g.yes(),
 		Compressed:          g.yes(),
 		GroupFirst:          g.yes(),
@@ -43,6 +42,7 @@ func Message(r *rand.Rand, large bool) *message.Message {
 		BrokerPath:          g.path(),
 		Cluster:             g.path(),
 	}
+	m.Empty = uint16(len(m.Properties) % 4)
 	if g.yes() {
 		m.Expiration = expireFrom + r.Int64N(expireSpan)
 	}
