@@ -42,6 +42,12 @@ type house struct {
 
 func newHouse(t testing.TB, name string) *house {
 	t.Helper()
+	return newHouseAt(t, name, "")
+}
+
+// newHouseAt makes a house whose connector's URI has options.
+func newHouseAt(t testing.TB, name, options string) *house {
+	t.Helper()
 	h := &house{t: t, name: name, loop: loop.New()}
 	group := rungroup.New(context.Background())
 	committer := store.NewCommitter(mem.New(), h.loop.Post)
@@ -61,7 +67,7 @@ func newHouse(t testing.TB, name string) *house {
 	ended := make(chan struct{})
 	go func() { h.loop.Run(ctx); close(ended) }()
 	var err error
-	h.listener, err = front.Listen(front.Options{Name: name, URI: "tcp://127.0.0.1:0",
+	h.listener, err = front.Listen(front.Options{Name: name, URI: "tcp://127.0.0.1:0" + options,
 		Broker: h.broker, Hub: hub, Group: group, Peers: NewPeers(h.home, nil),
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
