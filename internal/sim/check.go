@@ -75,7 +75,7 @@ func (c *checker) delivered(d *Delivery) {
 		c.violate("P2", "nobody sent %s", f)
 		return
 	}
-	if f.Finals > 0 && c.once(f) {
+	if f.Finals > 0 && !d.Stale && c.once(f) {
 		c.violate("P3", "delivered after it was consumed: %s", f)
 	}
 	c.circles(d)

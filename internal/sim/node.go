@@ -190,7 +190,6 @@ func (n *Node) Crash(lost bool, detect time.Duration) {
 		e.close()
 	}
 	n.disk.crash()
-	n.w.ledger.died(l)
 }
 
 // Stop ends the broker cleanly; done is called when it is down.

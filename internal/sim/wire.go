@@ -155,6 +155,9 @@ func (e *end) hangUp(err error) {
 	e.env.post(end) // behind the commands that came before
 }
 
+// gone reports whether the connection is over, noticed or not.
+func (e *end) gone() bool { return e.severed || e.other().closed || e.other().severed }
+
 // forget takes a socket off its cable once both ends are closed.
 func (s *socket) forget() {
 	if s.ends[0].closed && s.ends[1].closed {
