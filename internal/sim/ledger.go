@@ -19,6 +19,7 @@ type Fate struct {
 	Refused    bool // the producer was told no, or rolled back
 	Deliveries []*Delivery
 	Finals     int  // consumed for good
+	Resent     bool // by its producer
 	Released   bool // given free from doubt without an answer
 }
 
