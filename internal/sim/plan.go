@@ -43,6 +43,7 @@ type Plan struct {
 	Length    time.Duration // of the time with faults
 
 	Hop, ClientCrash            bool
+	Lingers                     bool
 	Cuts, Clogs, Crashes, Stops bool
 	FullDisks, SlowDisks, Jumps bool
 	Detect                      time.Duration // how late a broken connection is noticed at most
@@ -83,6 +84,7 @@ func Draw(seed uint64) Plan {
 		p.Memory = int64(pick(20_000, 100_000))
 	}
 	p.Resend, p.Twin, p.Suppress = some(30), some(10), some(15)
+	p.Lingers = some(25)
 	if some(10) {
 		p.Broker = int64(pick(100_000, 400_000))
 	}
@@ -112,6 +114,7 @@ func (p *Plan) String() string {
 	add("hop", p.Hop)
 	add("clientCrash", p.ClientCrash)
 	add("cuts", p.Cuts)
+	add("lingers", p.Lingers)
 	add("clogs", p.Clogs)
 	add("crashes", p.Crashes)
 	add("stops", p.Stops)
