@@ -21,7 +21,7 @@ type startCommand struct {
 	IgnoreSecurity       bool   `help:"Start although access is restricted less than written."`
 	IgnoreUnknownPlugins bool   `help:"Start without plugins of unknown classes."`
 	StrictListeners      bool   `help:"Refuse to be open to the network without authentication."`
-	LogLevel             string `help:"Least level: ${enum}." enum:"debug,info,warn,error" default:"info"`
+	LogLevel             string `help:"One of ${enum}." enum:"debug,info,warn,error" default:"info"`
 }
 
 // Run runs the brokers until a signal or hopwire stop.

@@ -9,4 +9,6 @@
 //
 // Nothing is dropped in silence: a mistake is a Problem and the file is refused, everything else
 // that does not do what it says is a Notice.
+//
+// It has more than 4,000 lines since 1,600 of them are the registry: data, not code.
 package config

@@ -15,7 +15,8 @@ var storeElements = []*Element{
 	}, Attributes: append([]Attribute{
 		attr("directory", Text, "", Honoured, "folder of the store, in the broker's without"),
 		attr("indexDirectory", Text, "", Tolerated, ""),
-		attr("enableJournalDiskSyncs", Bool, "true", Tolerated, "confirmed messages are always on the disk"),
+		attr("enableJournalDiskSyncs", Bool, "true", Tolerated,
+			"confirmed messages are always on the disk"),
 		attr("journalDiskSyncStrategy", Text, "ALWAYS", Tolerated, "the same").
 			oneOf("ALWAYS", "PERIODIC", "NEVER"),
 		attr("journalDiskSyncInterval", Millis, "1000", Tolerated, "of PERIODIC"),

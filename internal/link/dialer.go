@@ -141,7 +141,7 @@ func offerTo(c *transport.Conn, uri string) (wire.Offer, error) {
 // begin starts the session, on the loop.
 func (x *dial) begin(c *transport.Conn, offer wire.Offer) {
 	timeout := c.Options().ConnectionTimeout
-	x.session = wire.Start(wire.Config{
+	x.session = wire.New(wire.Config{
 		Hub: x.d.opt.Hub, Group: x.d.opt.Group, Conn: c, Offer: offer, Name: "link",
 		HelloTimeout: min(timeout, helloTimeout),
 		Up:           x.greeted,
@@ -150,6 +150,7 @@ func (x *dial) begin(c *transport.Conn, offer wire.Offer) {
 		Unsent:       func(c message.Command, err error) { unsent(x.session, c, err, x.receive) },
 		Down:         func(err error) { x.ended(x.phase(), err) },
 	})
+	x.session.Start()
 }
 
 // helloTimeout bounds the peer's hello below the connector's own limit of a dial.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"hopwire/internal/broker"
 	"hopwire/internal/message"
 )
 
@@ -64,7 +65,8 @@ func (c *checker) once(f *Fate) bool {
 	if !c.r.p.strict() || f.Released {
 		return false
 	}
-	return f.Persistent || !c.r.p.Crashes && !c.r.p.Stops
+	ends := c.r.p.Crashes || c.r.p.Stops
+	return !ends || f.Persistent && !c.r.p.Ahead
 }
 
 func (c *checker) delivered(d *Delivery) {
@@ -100,7 +102,7 @@ func (c *checker) circles(d *Delivery) {
 // nothing given back by consumers.
 func (c *checker) order(d *Delivery) {
 	p := &c.r.p
-	if !p.tree() || p.Replay || p.Hop || p.ClientCrash || p.Crashes || p.Stops || p.Volatile ||
+	if !p.tree() || p.Consumers > 1 || p.Replay || p.Hop || p.ClientCrash || p.Crashes || p.Stops || p.Volatile ||
 		c.settled || d.Redelivery > 0 || p.ActiveMQ >= 0 || p.Sessions || p.InDoubt > 0 {
 		return
 	}
@@ -134,10 +136,32 @@ func (c *checker) left() string {
 	return ""
 }
 
+// why explains every queue that is not empty.
+func (c *checker) why() string {
+	text := ""
+	for _, n := range c.r.w.nodes {
+		if n.life == nil {
+			continue
+		}
+		for _, d := range n.life.core.Status().Destinations {
+			if d.Name.Kind != message.Queue || d.Size == 0 {
+				continue
+			}
+			n.life.core.Explain(d.Name, nil, func(e *broker.Explanation) {
+				for _, row := range e.Rows {
+					text += fmt.Sprintf("\n    %s %s: %d %s %s, %s", n.cfg.Name, d.Name, row.Count,
+						row.Reason, row.Who, row.Example)
+				}
+			})
+		}
+	}
+	return text
+}
+
 // end looks at what is there when everything had its time.
 func (c *checker) end() {
 	if left := c.left(); left != "" {
-		c.violate("P1", "not drained: %s", left)
+		c.violate("P1", "not drained: %s%s", left, c.why())
 		return
 	}
 	for _, f := range c.r.w.ledger.Order {

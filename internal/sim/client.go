@@ -107,6 +107,9 @@ func (c *Client) receive(cmd message.Command) {
 		f(nil)
 	case *message.ConnectionError:
 		c.Refusals = append(c.Refusals, cmd.Exception.Error())
+		if c.node.stopping {
+			return
+		}
 		c.w.note("%s: %s reports %s: %s", c.name, c.node.cfg.Name, cmd.Exception.Class,
 			cmd.Exception.Message)
 	}

@@ -203,32 +203,36 @@ func (n *Node) Stop(done func()) {
 	n.w.trace("%s: stops", n.cfg.Name)
 	n.stopping = true
 	l.env.post(func() {
-		left := len(l.connectors)
-		end := func() {
-			l.core.Stop(func() {
-				if l.env.dead {
-					return
-				}
-				l.env.dead = true
-				n.life = nil
-				for _, e := range slices.Clone(l.ends) {
-					e.close()
-				}
-				n.w.trace("%s: is down", n.cfg.Name)
-				done()
-			})
-		}
-		if left == 0 {
-			end()
+		halves := l.home.Accepted()
+		left := len(l.connectors) + len(halves) + 1
+		ended := func() {
+			if left--; left == 0 && !l.env.dead {
+				l.core.Stop(func() { l.down(done) })
+			}
 		}
 		for _, c := range l.connectors {
-			c.Stop(func() {
-				if left--; left == 0 {
-					end()
-				}
-			})
+			c.Stop(ended)
 		}
+		for _, a := range halves {
+			a.Stop(ended)
+		}
+		ended()
 	})
+}
+
+// down is the end of a clean stop.
+func (l *life) down(done func()) {
+	n := l.node
+	if l.env.dead {
+		return
+	}
+	l.env.dead = true
+	n.life = nil
+	for _, e := range slices.Clone(l.ends) {
+		e.close()
+	}
+	n.w.trace("%s: is down", n.cfg.Name)
+	done()
 }
 
 func (l *life) observe(e broker.Event) {

@@ -110,6 +110,10 @@ func (c *cable) deliver(p packet) {
 		to.hangUp(errEnded)
 		return
 	}
+	if m, ok := p.cmd.(*message.Message); ok && c.w.opt.Trace != nil &&
+		!m.Destination.IsAdvisory() {
+		c.w.trace("%s->%s: %s %s path=%v", p.from.name, to.name, m.Destination, m.ID, m.BrokerPath)
+	}
 	if c.w.tap != nil {
 		c.w.tap(p.from.name, to.name, p.cmd)
 	}

@@ -15,7 +15,7 @@ var imports = map[string][]string{
 	"openwire/primitive": {},
 	"openwire":           {"openwire/primitive"},
 	"openwire/...":       {"openwire", "openwire/..."},
-	"client":             {"openwire", "internal/transport", "internal/rungroup"},
+	"client":             {"openwire", "openwire/...", "internal/transport", "internal/rungroup"},
 
 	"internal/message":  {"openwire/primitive"},
 	"internal/rungroup": {},
@@ -82,12 +82,13 @@ var imports = map[string][]string{
 	},
 	"web": {},
 
-	".":            {everything},
-	"internal/cli": {everything},
-	"internal/sim": {everything},
-	"cmd/hopwire":  {"internal/cli"},
-	"test":         {everything},
-	"test/...":     {everything},
+	".":                {everything},
+	"internal/cli":     {everything},
+	"internal/cli/...": {everything},
+	"internal/sim":     {everything},
+	"cmd/hopwire":      {"internal/cli"},
+	"test":             {everything},
+	"test/...":         {everything},
 }
 
 // refused takes back single edges that imports allows by everything.

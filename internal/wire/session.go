@@ -77,7 +77,7 @@ type Session struct {
 	// Of the writer:
 	current []item
 	next    int
-	enc     *Encoder
+	enc     *Encoder // nil before the hellos agreed: nothing is sent until then
 	wallMS  int64
 
 	writer  *transport.Writer
@@ -97,8 +97,9 @@ type batch struct {
 	guarded bool
 }
 
-// Start begins the session on a connection, which is the session's from here on.
-func Start(cfg Config) *Session {
+// New makes a session of a connection, which is the session's from here on. Nothing happens before
+// Start.
+func New(cfg Config) *Session {
 	if cfg.HelloTimeout <= 0 {
 		cfg.HelloTimeout = transport.DefaultConnectionTimeout
 	}
@@ -106,6 +107,12 @@ func Start(cfg Config) *Session {
 		looked: make(chan struct{}, 1), done: make(chan struct{})}
 	s.trusted.Store(!cfg.Guarded)
 	s.writer = transport.NewWriter(s.conn, s.fill)
+	return s
+}
+
+// Start sends the hello and begins to read. It may be called from any goroutine, once.
+func (s *Session) Start() {
+	cfg := &s.cfg
 	hello, err := openwire.NewHello(cfg.Offer.Version, cfg.Offer.Options)
 	var first []byte
 	if err == nil {
@@ -113,20 +120,19 @@ func Start(cfg Config) *Session {
 	}
 	if err != nil {
 		s.abandon(err)
-		return s
+		return
 	}
 	if !cfg.Group.Go(cfg.Name+" reader", func(ctx context.Context) error {
 		s.converse(ctx, hello)
 		return nil
 	}) {
 		s.abandon(ErrStopping)
-		return s
+		return
 	}
 	cfg.Group.Go(cfg.Name+" writer", func(context.Context) error {
 		s.write(first)
 		return nil
 	})
-	return s
 }
 
 // ErrStopping is the end of sessions whose group stops.
@@ -195,7 +201,10 @@ func (s *Session) greet(hello *openwire.WireFormatInfo) error {
 		return err
 	}
 	s.peer = *peer
+	s.mu.Lock()
 	s.enc = NewEncoder(peer.Format)
+	s.mu.Unlock()
+	s.writer.Wake()
 	if !s.cfg.Hub.loop.Post(func() {
 		if !s.closed {
 			s.cfg.Up(*peer)

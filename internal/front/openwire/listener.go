@@ -86,9 +86,10 @@ func (l *Listener) Admit(c *transport.Conn) { l.admit(c) }
 
 func (l *Listener) admit(c *transport.Conn) {
 	k := &connection{l: l, remote: c.Remote()}
-	k.session = wire.Start(wire.Config{
+	k.session = wire.New(wire.Config{
 		Hub: l.opt.Hub, Group: l.opt.Group, Conn: c, Offer: l.offer, Name: "openwire",
 		HelloTimeout: c.Options().ConnectionTimeout, Guarded: true,
 		Up: k.up, Receive: k.receive, TooBig: k.tooBig, Unsent: k.unsent, Down: k.down,
 	})
+	k.session.Start()
 }
