@@ -12,27 +12,21 @@ import (
 )
 
 // run is the goroutine of a consumer with a handler.
-func (k *Consumer) run(h Handler) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	k.session.conn.tasks.Go(func() {
-		select {
-		case <-k.closed:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
+func (k *Consumer) run(ctx context.Context, h Handler) error {
 	for {
 		m, err := k.receive(ctx, false)
+		over := m == nil && (ctx.Err() != nil || k.isOver())
+		if over {
+			return nil
+		}
 		if err != nil {
-			if errors.Is(err, context.Canceled) || k.isOver() {
-				return
-			}
 			k.report(err)
+		}
+		if m == nil {
 			continue
 		}
 		k.session.turn.Lock()
-		err = k.handled(ctx, m, h(ctx, m))
+		err = k.handled(m, h(ctx, m))
 		k.session.turn.Unlock()
 		if err != nil && !k.isOver() {
 			k.report(err)
@@ -41,14 +35,27 @@ func (k *Consumer) run(h Handler) {
 }
 
 // handled acknowledges or redelivers after the handler.
-func (k *Consumer) handled(ctx context.Context, m *Message, failed error) error {
+func (k *Consumer) handled(m *Message, failed error) error {
 	s := k.session
+	var err error
 	if failed != nil && s.mode == Transacted {
-		return s.Rollback(ctx)
+		err = s.Rollback(context.Background()) // ends with the connection at the latest
 	}
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
-	if k.err != nil || !slices.Contains(k.delivered, m.delivery) {
+	err = errors.Join(err, k.judgeLocked(m, failed))
+	k.handling = false
+	wakeAll(&s.quiet)
+	return errors.Join(err, k.settleLocked())
+}
+
+// judgeLocked does with a message what the handler decided, except in a transaction.
+func (k *Consumer) judgeLocked(m *Message, failed error) error {
+	s := k.session
+	if s.mode == Transacted {
+		return nil
+	}
+	if k.goneLocked() || !slices.Contains(k.delivered, m.delivery) {
 		return nil // closed, or the handler did it itself
 	}
 	one := []*delivery{m.delivery}
@@ -205,8 +212,8 @@ func (k *Consumer) txLocked() openwire.TransactionId {
 	return k.session.tx.id
 }
 
-// unfitLocked disposes of a message that must not be delivered any more: expired, or redelivered too
-// often.
+// unfitLocked disposes of a message that must not be delivered any more: expired, or redelivered
+// too often.
 func (k *Consumer) unfitLocked(d *delivery, now time.Time) (bool, error) {
 	if k.info.Browser {
 		return false, nil

@@ -58,7 +58,7 @@ func WithDurable(name string) ConsumerOption {
 // Handler is called with each message of a consumer. When it returns an error in a mode other than
 // Transacted, the message is delivered again by the redelivery policy; in a transacted session the
 // transaction is rolled back. In the modes ClientAck and IndividualAck the handler acknowledges
-// itself. The context ends with the consumer.
+// itself. The context ends with the connection.
 type Handler func(ctx context.Context, m *Message) error
 
 // Consumer receives messages.
@@ -77,7 +77,8 @@ type Consumer struct {
 	until     time.Time             // nothing is delivered before, because of a redelivery
 	pull      *openwire.MessagePull // on its way, prefetch 0 only
 	nulls     int                   // empty dispatches: ends of pulls, end of a browser
-	closing   bool                  // closed by the program, with messages in a transaction
+	handling  bool                  // its handler has a message
+	closing   bool                  // closed by the program, and perhaps not at the broker yet
 	err       error                 // why it is closed
 }
 
@@ -111,7 +112,7 @@ func (s *Session) Consume(ctx context.Context, d *Destination, h Handler, opts .
 	if err != nil {
 		return nil, err
 	}
-	s.conn.tasks.Go(func() { k.run(h) })
+	s.conn.tasks.Go("handler", func(ctx context.Context) error { return k.run(ctx, h) })
 	return k, nil
 }
 
@@ -129,8 +130,8 @@ func (s *Session) newConsumer(d *Destination, browser bool, opts []ConsumerOptio
 	for _, key := range sortedKeys(values) {
 		name, ok := strings.CutPrefix(key, "consumer.")
 		if !ok {
-			return nil, fmt.Errorf("destination %s: unknown option %s; those of consumers begin "+
-				"with consumer.", FormatDestination(plain), key)
+			return nil, fmt.Errorf("destination %s: unknown option %s; those of consumers are "+
+				"named consumer.*", FormatDestination(plain), key)
 		}
 		if err := o.set(name, values.Get(key)); err != nil {
 			return nil, fmt.Errorf("destination %s: %w", FormatDestination(plain), err)
@@ -272,12 +273,13 @@ func (k *Consumer) take(ack bool) (*Message, error) {
 		return nil, err
 	}
 	m := d.received()
-	switch {
-	case k.session.mode == AutoAck || k.session.mode == DupsOKAck:
+	k.handling = !ack
+	switch k.session.mode {
+	case AutoAck, DupsOKAck:
 		if ack {
 			err = k.autoLocked(d)
 		}
-	default:
+	case ClientAck, IndividualAck, Transacted:
 		err = k.extendLocked()
 	}
 	return m, err
@@ -351,6 +353,7 @@ func (k *Consumer) arriveLocked(x *openwire.MessageDispatch) error {
 		return nil
 	}
 	if c.audit.duplicate(d.place(), c.epoch) {
+		c.audit.add(d.place(), c.epoch)
 		signal(k.wake) // who pulled has to pull again
 		return k.writeAcksLocked([]*delivery{d}, openwire.AckStandard, nil, nil)
 	}
@@ -381,20 +384,28 @@ func (k *Consumer) interruptLocked() {
 
 // Close removes the consumer. Messages that it did not deliver go back to the broker, and those
 // delivered and not acknowledged too, except that the ones of a transaction stay until its end.
-// A handler that runs is not waited for.
+// A handler that runs is not waited for; its message still counts as it decides.
 func (k *Consumer) Close() error {
 	c := k.session.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k.err != nil || k.closing {
+	if k.goneLocked() || k.closing {
 		return nil
 	}
 	k.closeLocked()
-	if k.session.mode == Transacted && len(k.delivered) > 0 {
+	return k.settleLocked()
+}
+
+// settleLocked removes a closed consumer at the broker as soon as nothing holds it any more.
+func (k *Consumer) settleLocked() error {
+	if !k.closing || k.handling || k.session.mode == Transacted && len(k.delivered) > 0 {
 		return nil
 	}
 	return k.finishLocked()
 }
+
+// goneLocked tells whether the broker no longer knows the consumer.
+func (k *Consumer) goneLocked() bool { return k.err != nil }
 
 // closeLocked ends receiving.
 func (k *Consumer) closeLocked() {
@@ -407,7 +418,7 @@ func (k *Consumer) closeLocked() {
 
 // finishLocked removes the consumer at the broker.
 func (k *Consumer) finishLocked() error {
-	if k.err != nil {
+	if k.goneLocked() {
 		return nil
 	}
 	var err error

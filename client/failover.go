@@ -35,8 +35,7 @@ func (c *Conn) establish(ctx context.Context, again bool) (*link, error) {
 			if err == nil {
 				return l, nil
 			}
-			var refused *BrokerError
-			if errors.As(err, &refused) && !again {
+			if _, refused := errors.AsType[*BrokerError](err); refused && !again {
 				return nil, err
 			}
 			if ctx.Err() != nil {
@@ -68,26 +67,24 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // supervise is the goroutine that reads a link and, with failover, replaces it when it is lost.
-func (c *Conn) supervise(ctx context.Context, l *link) {
+func (c *Conn) supervise(ctx context.Context, l *link) error {
 	for {
 		err := c.read(l)
-		l.close(err)
-		l.tasks.Wait()
+		l.end(err)
 		err = unavailable(l.addr, fmt.Errorf("connection lost: %w", l.why(err)))
 		if !c.interrupt(err) {
-			return
+			return nil
 		}
 		next, failed := c.establish(ctx, true)
 		if failed != nil {
 			c.mu.Lock()
 			c.failLocked(fmt.Errorf("%w: %w", ErrUnavailable, failed))
 			c.mu.Unlock()
-			return
+			return nil
 		}
 		if !c.resume(next) {
-			next.close(ErrClosed)
-			next.tasks.Wait()
-			return
+			next.end(ErrClosed)
+			return nil
 		}
 		l = next
 	}

@@ -33,11 +33,8 @@ func TestAReplacedConnectionIsToldEverythingInOrderUnderTheOldIDs(t *testing.T) 
 		p.conn.Close() // the confirmation is lost
 		p = b.accept()
 		p.welcome(true)
-		order := []openwire.Command{
-			temp, expect2[*openwire.DestinationInfo](p),
-		}
-		if order[0].Base().CommandID != order[1].Base().CommandID {
-			t.Errorf("the temporary queue comes back as %+v", order[1])
+		if x := expect[*openwire.DestinationInfo](p); x.CommandID != temp.CommandID {
+			t.Errorf("the temporary queue comes back as %+v", x)
 		}
 		expect[*openwire.SessionInfo](p)
 		expect[*openwire.ProducerInfo](p)
@@ -67,8 +64,6 @@ func TestAReplacedConnectionIsToldEverythingInOrderUnderTheOldIDs(t *testing.T) 
 		t.Errorf("states %v, %v", a, b)
 	}
 }
-
-func expect2[T openwire.Command](p *peer) openwire.Command { p.t.Helper(); return expect[T](p) }
 
 func TestHalfAFrameIsALostConnection(t *testing.T) {
 	b := newScript(t)

@@ -67,7 +67,8 @@ func bodiesArrive(t *testing.T, uri, name string) {
 	list := primitive.List{true, int64(1 << 40), "x", []byte{1, 2}}
 	for i, m := range []*Message{
 		NewText("grüße \U0001F600"), NewBytes([]byte{0, 1, 255}), must[*Message](t)(NewMap(body)),
-		must[*Message](t)(NewStream(list)), NewEmpty(), {},
+		must[*Message](t)(NewStream(list)), NewEmpty(),
+		{},
 	} {
 		m.CorrelationID, m.Type, m.GroupID, m.GroupSequence = "c", "t", "g", int32(i+1)
 		m.ReplyTo = Topic("answers")

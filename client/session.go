@@ -55,6 +55,7 @@ type Session struct {
 	nextChild int64
 	tx        *transaction  // nil until something was sent or acknowledged
 	moved     chan struct{} // closed when a stale delivery was taken over; nil if nobody waits
+	quiet     chan struct{} // closed when a handler returns; nil if nobody waits
 	err       error         // why it is closed
 }
 
@@ -84,7 +85,8 @@ func (c *Conn) Session(ctx context.Context, mode AckMode) (*Session, error) {
 // Mode is how the session acknowledges.
 func (s *Session) Mode() AckMode { return s.mode }
 
-// Close closes the session's consumers and producers. An open transaction is rolled back.
+// Close closes the session's consumers and producers. An open transaction is rolled back. Close
+// waits for handlers that run, so they must not call it.
 func (s *Session) Close(ctx context.Context) error {
 	c := s.conn
 	c.mu.Lock()
@@ -92,13 +94,15 @@ func (s *Session) Close(ctx context.Context) error {
 		c.mu.Unlock()
 		return nil
 	}
+	c.mu.Unlock()
+	err := s.hush(ctx)
+	c.mu.Lock()
 	producers := slices.Clone(s.producers)
 	consumers := slices.Clone(s.consumers)
 	open := s.tx != nil
 	c.mu.Unlock()
-	var err error
 	if open {
-		err = s.abandon(ctx)
+		err = errors.Join(err, s.abandon(ctx))
 	}
 	for _, k := range consumers {
 		c.mu.Lock()
@@ -120,6 +124,34 @@ func (s *Session) Close(ctx context.Context) error {
 	c.sessions = slices.DeleteFunc(c.sessions, func(x *Session) bool { return x == s })
 	s.endLocked(ErrClosed)
 	return err
+}
+
+// hush ends receiving and waits for the handlers that run.
+func (s *Session) hush(ctx context.Context) error {
+	c := s.conn
+	for {
+		c.mu.Lock()
+		busy := false
+		for _, k := range s.consumers {
+			k.closeLocked()
+			busy = busy || k.handling
+		}
+		if busy && s.quiet == nil {
+			s.quiet = make(chan struct{})
+		}
+		quiet := s.quiet
+		c.mu.Unlock()
+		if !busy {
+			return nil
+		}
+		select {
+		case <-quiet:
+		case <-c.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // endLocked ends everything in the session without telling the broker.

@@ -14,8 +14,8 @@ func (c *Conn) AddDestination(ctx context.Context, d *Destination) error {
 	return c.changeDestination(ctx, d, openwire.DestinationAdd)
 }
 
-// RemoveDestination deletes a queue with its messages, or a topic. The broker refuses while somebody
-// consumes from it.
+// RemoveDestination deletes a queue with its messages, or a topic. The broker refuses while
+// somebody consumes from it.
 func (c *Conn) RemoveDestination(ctx context.Context, d *Destination) error {
 	return c.changeDestination(ctx, d, openwire.DestinationRemove)
 }

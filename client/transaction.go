@@ -61,10 +61,10 @@ func (s *Session) beginLocked() error {
 	return nil
 }
 
-// Commit makes the broker accept what the session sent and take away what it received since the last
-// Commit or Rollback. ErrInDoubt: the answer was lost. ErrRolledBack: after a failover the messages
-// received did not all come again, nothing of the transaction holds. Another error means that the
-// broker refused; the messages received are delivered again.
+// Commit makes the broker accept what the session sent and take away what it received since the
+// last Commit or Rollback. ErrInDoubt: the answer was lost. ErrRolledBack: after a failover the
+// messages received did not all come again, nothing of the transaction holds. Another error means
+// that the broker refused; the messages received are delivered again.
 func (s *Session) Commit(ctx context.Context) error {
 	if s.mode != Transacted {
 		return fmt.Errorf("commit: the session's mode is %v", s.mode)
@@ -146,10 +146,7 @@ func (s *Session) commitLocked(ds []*delivery, results chan<- error) error {
 // finishLocked removes the consumers that were closed during the transaction.
 func (s *Session) finishLocked() {
 	for _, k := range append([]*Consumer(nil), s.consumers...) {
-		if !k.closing {
-			continue
-		}
-		if err := k.finishLocked(); err != nil {
+		if err := k.settleLocked(); err != nil {
 			s.conn.reportLocked(err)
 		}
 	}

@@ -90,7 +90,7 @@ func (t *target) parseFailover(rest string) error {
 	if err := apply(query, options); err != nil {
 		return err
 	}
-	for _, one := range strings.Split(list, ",") {
+	for one := range strings.SplitSeq(list, ",") {
 		if err := t.parseTCP(strings.TrimSpace(one)); err != nil {
 			return err
 		}
@@ -214,7 +214,8 @@ func alike(key string, options map[string]setter) string {
 		}
 	}
 	if same == nil {
-		same = append(plain, "jms.*")
+		plain = append(plain, "jms.*")
+		same = plain
 	}
 	slices.Sort(same)
 	return strings.Join(same, ", ")

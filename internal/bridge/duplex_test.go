@@ -79,6 +79,8 @@ func TestRefusedArrivalIsAnsweredWithItsKind(t *testing.T) {
 		{message.Errorf(message.Denied, "no"), "javax.jms.JMSSecurityException"},
 		{message.Errorf(message.Limit, "no"), "javax.jms.ResourceAllocationException"},
 		{message.Errorf(message.InvalidDestination, "no"), "javax.jms.InvalidDestinationException"},
+		{message.Errorf(message.NoTempDestination, "no"),
+			"org.apache.activemq.DestinationDoesNotExistException"},
 		{message.Errorf(message.Internal, "no"), "javax.jms.JMSException"},
 	} {
 		if got := answer(1, c.err).Exception; got.Class != c.want || got.Message != "no" {

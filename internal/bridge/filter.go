@@ -93,14 +93,21 @@ func (d *demand) Verdict(c network.Candidate) message.Verdict {
 			return never(r, topic)
 		}
 	}
-	if v := d.route(c, m, topic); v.Outcome != message.Deliver {
-		return v
+	// What never changes comes first, so that a refusal that does is worth its wake.
+	visits := message.Visits(m.BrokerPath, d.bridge.table.peer)
+	if r := d.routeless(c, m, topic, visits); r != "" {
+		return never(r, topic)
 	}
 	if r := d.unwanted(c, m, topic); r != "" {
 		return never(r, topic)
 	}
 	if limit := d.bridge.hello.MaxFrame; limit > 0 && m.Size()+frameMargin > limit {
 		return never(message.FrameTooBig, topic)
+	}
+	if visits > 0 {
+		if v := d.replay(c, visits); v.Outcome != message.Deliver {
+			return v
+		}
 	}
 	if v := d.bridge.parked.verdict(dest, c.Now()); v.Outcome != message.Deliver {
 		if topic {
@@ -135,28 +142,36 @@ func never(r message.Reason, topic bool) message.Verdict {
 	return message.Refused(r)
 }
 
-// route is the loop and TTL test, with replay for queues.
-func (d *demand) route(c network.Candidate, m *message.Message, topic bool) message.Verdict {
-	b := d.bridge
-	visits := message.Visits(m.BrokerPath, b.table.peer)
-	if visits > 0 {
-		if topic {
-			return never(message.AlreadyVisited, true)
-		}
-		return d.replay(c, m, visits)
+// routeless is the loop and TTL test: the reason why the message can never cross, "" when it can.
+// Replay, of queues only, ignores the TTL.
+func (d *demand) routeless(c network.Candidate, m *message.Message, topic bool,
+	visits int) message.Reason {
+	switch ttl := d.bridge.opts.MessageTTL; {
+	case visits > 0 && topic:
+		return message.AlreadyVisited
+	case visits > 0 && !c.Replay().WhenNoConsumers:
+		return message.ReplayOff
+	case visits == 0 && ttl > -1 && different(m.BrokerPath) >= int(ttl):
+		return message.TTLMessage
 	}
-	if ttl := b.opts.MessageTTL; ttl > -1 && len(m.BrokerPath) >= int(ttl) {
-		return never(message.TTLMessage, topic)
-	}
-	return message.Verdict{}
+	return ""
 }
 
-// replay decides whether a message may go back to a broker where it was. Replay ignores the TTL.
-func (d *demand) replay(c network.Candidate, m *message.Message, visits int) message.Verdict {
-	p := c.Replay()
-	if !p.WhenNoConsumers {
-		return never(message.ReplayOff, false)
+// different counts the brokers of a path. A message that replay sent to and fro has been at no more
+// brokers than one that came straight, and must not use up its TTL on the way.
+func different(path []message.BrokerID) int {
+	n := 0
+	for i, id := range path {
+		if !message.Visited(path[:i], id) {
+			n++
+		}
 	}
+	return n
+}
+
+// replay decides whether a message may go back now to a broker where it was.
+func (d *demand) replay(c network.Candidate, visits int) message.Verdict {
+	p := c.Replay()
 	if c.LocalConsumer(p.SelectorAware) {
 		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeConsumers,
 			Reason: message.LocalConsumerPresent}

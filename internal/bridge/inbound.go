@@ -65,6 +65,8 @@ func exceptionClass(k message.ErrorKind) string {
 		return "javax.jms.JMSSecurityException"
 	case message.Limit, message.Unavailable:
 		return "javax.jms.ResourceAllocationException"
+	case message.NoTempDestination:
+		return "org.apache.activemq.DestinationDoesNotExistException"
 	case message.InvalidDestination, message.NotFound:
 		return "javax.jms.InvalidDestinationException"
 	}

@@ -43,6 +43,7 @@ type Connection struct {
 	principal Principal
 	opened    bool
 	closed    bool
+	seen      int64 // what its RemoveInfo says that the application saw last
 
 	sessions     map[message.SessionID]bool
 	consumers    map[message.ConsumerID]*consumer
@@ -71,6 +72,7 @@ type producer struct {
 func (b *Broker) Connect(out Outbox, r Remote, duplex func(*message.BrokerInfo)) *Connection {
 	b.counts.Connections++
 	return &Connection{b: b, out: out, remote: r, duplex: duplex,
+		seen:         message.LastDeliveredUnknown,
 		sessions:     map[message.SessionID]bool{},
 		consumers:    map[message.ConsumerID]*consumer{},
 		producers:    map[message.ProducerID]*producer{},
@@ -313,7 +315,10 @@ func (c *Connection) remove(cmd *message.RemoveInfo) error {
 	case message.SessionID:
 		c.endSession(id, cmd.LastDelivered)
 	case message.ConnectionID:
-		return c.mustBe(id)
+		if err := c.mustBe(id); err != nil {
+			return err
+		}
+		c.seen = cmd.LastDelivered
 	}
 	return nil
 }
@@ -350,8 +355,9 @@ func (c *Connection) release() {
 		tx.rollback()
 	}
 	for _, s := range append([]*consumer(nil), c.order...) {
-		s.end(message.LastDeliveredUnknown)
+		s.end(c.seen)
 	}
+	c.seen = message.LastDeliveredUnknown
 	for _, p := range sortedProducers(c.producers) {
 		c.endProducer(p)
 	}

@@ -22,6 +22,7 @@ var exceptionClass = map[message.ErrorKind]string{
 	message.InvalidClientID:    "javax.jms.InvalidClientIDException",
 	message.InvalidDestination: "javax.jms.InvalidDestinationException",
 	message.InvalidSelector:    "javax.jms.InvalidSelectorException",
+	message.NoTempDestination:  "org.apache.activemq.DestinationDoesNotExistException",
 	message.RolledBack:         "javax.jms.TransactionRolledBackException",
 }
 

@@ -4,19 +4,28 @@ import (
 	"time"
 
 	"hopwire/internal/broker/queue"
+	"hopwire/internal/policy"
 	"hopwire/internal/store"
 )
 
-// expiryPeriod is how often queues are searched for expired messages (expireMessagesPeriod), and
-// expirySlice how many stored ones are looked up at a time.
-const (
-	expiryPeriod = 30 * time.Second
-	expirySlice  = 400
-)
+// expirySlice is how many stored messages are looked up at a time.
+const expirySlice = 400
 
-// scheduleExpiry looks for expired messages now and then, also on queues nobody reads.
+// expiryPeriod is the shortest time between two searches of any queue (expireMessagesPeriod).
+func (b *Broker) expiryPeriod() time.Duration {
+	shortest := policy.Unconfigured().Expiry.Period
+	for _, e := range append([]*policy.Entry{b.opt.Policies.Default}, b.opt.Policies.Entries...) {
+		if e != nil && e.Expiry.Period > 0 {
+			shortest = min(shortest, e.Expiry.Period)
+		}
+	}
+	return shortest
+}
+
+// scheduleExpiry looks for expired messages now and then, also on queues nobody reads. Every queue
+// that is searched at all is searched as often as the one whose policy asks for it most often.
 func (b *Broker) scheduleExpiry() {
-	b.env.After(expiryPeriod, func() {
+	b.env.After(b.expiryPeriod(), func() {
 		if b.stopping {
 			return
 		}

@@ -213,6 +213,7 @@ func (n *netSub) Take(c *queue.Copy) bool {
 	d.counts.Dispatched++
 	n.b.counts.Dispatched++
 	n.sub.Filter.Took(n.b.env.Mono())
+	n.b.forwarded(d, c, n.sub.Peer)
 	n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
 		Ref:     message.CopyRef{Destination: d.name, Seq: c.Seq},
 		Message: c.Message, Redelivery: c.Redelivery})
@@ -296,8 +297,10 @@ func (b *Broker) settleForward(n *netSub, d *destination, c *queue.Copy, how net
 		b.counts.Forwarded++
 		b.consume(d, c)
 	case network.Returned:
+		b.forwarded(d, c, "")
 		d.queue.Place(c)
 	case network.Redelivered:
+		b.forwarded(d, c, "")
 		c.Redelivery++
 		b.journal.redelivered(d, c)
 		d.queue.Place(c)
@@ -307,6 +310,14 @@ func (b *Broker) settleForward(n *netSub, d *destination, c *queue.Copy, how net
 		b.deadLetter(d, c.Message, c.Redelivery, "java.lang.Throwable: the peer "+
 			string(n.sub.Peer)+" cannot take the message", false)
 		b.settle(d, c)
+	}
+}
+
+// forwarded remembers where the copy of an arrival went; to "" forgets it.
+func (b *Broker) forwarded(d *destination, c *queue.Copy, to message.BrokerID) {
+	if m := c.Message; d.receipts != nil && len(m.BrokerPath) > 0 {
+		d.receipts.Forwarded(message.Receipt(m, d.name, m.BrokerPath, b.opt.ID), to,
+			message.Visits(m.BrokerPath, to))
 	}
 }
 

@@ -92,7 +92,7 @@ func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
 		d.producers != nil && d.producers.Has(a.m.ID) {
 		known = audit.Claimed // a local producer sent it here itself
 	}
-	if known != audit.Unknown {
+	if known != audit.Unknown && !d.receipts.Outlived(a.key, a.m.BrokerPath) {
 		b.duplicate(d, a)
 		if known == audit.Durable {
 			a.answer(nil)
@@ -142,6 +142,7 @@ func (b *Broker) Known(peer message.BrokerID, keys []network.DoubtKey, done func
 			return
 		}
 	}
+	b.forgetParked(peer, keys)
 	b.journal.after(func() {
 		known := make([]bool, len(keys))
 		for i, k := range keys {
@@ -150,6 +151,27 @@ func (b *Broker) Known(peer message.BrokerID, keys []network.DoubtKey, done func
 		}
 		done(known)
 	})
+}
+
+// forgetParked drops what the peer sent over a link that is gone and what waits for space since: it
+// is told that these never arrived, and may give them to others.
+func (b *Broker) forgetParked(peer message.BrokerID, keys []network.DoubtKey) {
+	if len(b.parked) == 0 {
+		return
+	}
+	asked := make(map[network.DoubtKey]bool, len(keys))
+	for _, k := range keys {
+		asked[k] = true
+	}
+	for _, d := range b.parked {
+		for _, a := range append([]*arrival(nil), d.parked...) {
+			if a.peer != nil && a.peer.ID == peer && asked[network.DoubtKey{Destination: a.wire,
+				Key: message.Receipt(a.m, a.wire, a.m.BrokerPath, b.opt.ID)}] {
+				d.unpark(a)
+				a.answered = true // nobody waits for it
+			}
+		}
+	}
 }
 
 // raiseMark makes the destination's mark toward a peer durable above seq and opens the slot up to
@@ -176,6 +198,9 @@ func (b *Broker) clearMarks() {
 		d.queue.EachOut(func(c *queue.Copy) {
 			for _, p := range c.Doubts {
 				doubted[p] = true
+			}
+			if n, ok := c.Owner.(*netSub); ok {
+				doubted[n.sub.Peer] = true // its bridge has not told yet how it ended
 			}
 		})
 		for peer := range d.marks {
@@ -311,6 +336,7 @@ func (b *Broker) Resolve(peer message.BrokerID, refs []message.CopyRef, how netw
 				Text: c.Message.ID.String() + " toward " + string(peer), Count: 1})
 		}
 		if c.Doubts = withoutPeer(c.Doubts, peer); len(c.Doubts) == 0 {
+			b.forwarded(d, c, "")
 			d.queue.Place(c)
 		}
 	}

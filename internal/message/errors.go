@@ -22,6 +22,7 @@ const (
 	InvalidClientID              // client id missing or in use
 	InvalidDestination           // no such destination, or not for this
 	InvalidSelector              // the selector does not parse
+	NoTempDestination            // the temporary destination, named by the text alone, is gone
 	RolledBack                   // the transaction was rolled back
 )
 

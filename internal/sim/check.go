@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"hopwire/internal/broker"
 	"hopwire/internal/message"
 )
 
@@ -64,7 +65,11 @@ func (c *checker) once(f *Fate) bool {
 	if !c.r.p.strict() || f.Released {
 		return false
 	}
-	return f.Persistent || !c.r.p.Crashes && !c.r.p.Stops
+	ends := c.r.p.Crashes || c.r.p.Stops
+	if f.Resent && ends {
+		return false // a broker knows its producers' messages as long as it lives
+	}
+	return !ends || f.Persistent && !c.r.p.Ahead
 }
 
 func (c *checker) delivered(d *Delivery) {
@@ -73,7 +78,7 @@ func (c *checker) delivered(d *Delivery) {
 		c.violate("P2", "nobody sent %s", f)
 		return
 	}
-	if f.Finals > 0 && c.once(f) {
+	if f.Finals > 0 && !d.Stale && c.once(f) {
 		c.violate("P3", "delivered after it was consumed: %s", f)
 	}
 	c.circles(d)
@@ -100,8 +105,8 @@ func (c *checker) circles(d *Delivery) {
 // nothing given back by consumers.
 func (c *checker) order(d *Delivery) {
 	p := &c.r.p
-	if !p.tree() || p.Replay || p.Hop || p.ClientCrash || p.Crashes || p.Stops || p.Volatile ||
-		c.settled || d.Redelivery > 0 || p.ActiveMQ >= 0 || p.Sessions || p.InDoubt > 0 {
+	if !p.tree() || p.Consumers > 1 || p.Replay || p.Hop || p.ClientCrash || p.Crashes || p.Stops || p.Volatile ||
+		c.settled || d.Redelivery > 0 || p.ActiveMQ >= 0 || p.Sessions || p.InDoubt > 0 || p.Resend {
 		return
 	}
 	f := d.Fate
@@ -134,10 +139,32 @@ func (c *checker) left() string {
 	return ""
 }
 
+// why explains every queue that is not empty.
+func (c *checker) why() string {
+	text := ""
+	for _, n := range c.r.w.nodes {
+		if n.life == nil {
+			continue
+		}
+		for _, d := range n.life.core.Status().Destinations {
+			if d.Name.Kind != message.Queue || d.Size == 0 {
+				continue
+			}
+			n.life.core.Explain(d.Name, nil, func(e *broker.Explanation) {
+				for _, row := range e.Rows {
+					text += fmt.Sprintf("\n    %s %s: %d %s %s, %s", n.cfg.Name, d.Name, row.Count,
+						row.Reason, row.Who, row.Example)
+				}
+			})
+		}
+	}
+	return text
+}
+
 // end looks at what is there when everything had its time.
 func (c *checker) end() {
 	if left := c.left(); left != "" {
-		c.violate("P1", "not drained: %s", left)
+		c.violate("P1", "not drained: %s%s", left, c.why())
 		return
 	}
 	for _, f := range c.r.w.ledger.Order {

@@ -123,6 +123,9 @@ func (n *Node) Start() {
 	}
 	n.w.trace("%s: starts, %d stored destinations", n.cfg.Name, len(headers))
 	store, local, clock := n.cfg.Plant.around(l)
+	if p := n.cfg.Plant; p != nil && p.Headers != nil {
+		headers = p.Headers(headers)
+	}
 	l.core = broker.New(clock, store, headers, broker.Options{
 		Name: n.cfg.Name, ID: n.ID(), URL: "sim://" + n.cfg.Name,
 		Persistent: !n.cfg.Volatile, Advisories: !n.cfg.NoAdvisories, Policies: n.cfg.Policies,
@@ -190,7 +193,6 @@ func (n *Node) Crash(lost bool, detect time.Duration) {
 		e.close()
 	}
 	n.disk.crash()
-	n.w.ledger.died(l)
 }
 
 // Stop ends the broker cleanly; done is called when it is down.
@@ -203,32 +205,36 @@ func (n *Node) Stop(done func()) {
 	n.w.trace("%s: stops", n.cfg.Name)
 	n.stopping = true
 	l.env.post(func() {
-		left := len(l.connectors)
-		end := func() {
-			l.core.Stop(func() {
-				if l.env.dead {
-					return
-				}
-				l.env.dead = true
-				n.life = nil
-				for _, e := range slices.Clone(l.ends) {
-					e.close()
-				}
-				n.w.trace("%s: is down", n.cfg.Name)
-				done()
-			})
-		}
-		if left == 0 {
-			end()
+		halves := l.home.Accepted()
+		left := len(l.connectors) + len(halves) + 1
+		ended := func() {
+			if left--; left == 0 && !l.env.dead {
+				l.core.Stop(func() { l.down(done) })
+			}
 		}
 		for _, c := range l.connectors {
-			c.Stop(func() {
-				if left--; left == 0 {
-					end()
-				}
-			})
+			c.Stop(ended)
 		}
+		for _, a := range halves {
+			a.Stop(ended)
+		}
+		ended()
 	})
+}
+
+// down is the end of a clean stop.
+func (l *life) down(done func()) {
+	n := l.node
+	if l.env.dead {
+		return
+	}
+	l.env.dead = true
+	n.life = nil
+	for _, e := range slices.Clone(l.ends) {
+		e.close()
+	}
+	n.w.trace("%s: is down", n.cfg.Name)
+	done()
 }
 
 func (l *life) observe(e broker.Event) {

@@ -145,6 +145,7 @@ func (w *watcher) check() {
 	if n := w.c.writes.Load(); n != w.writes {
 		w.writes = n
 	} else if w.keepAlive != nil {
+		w.writes++ // its own write does not count
 		w.keepAlive()
 	}
 	w.c.mu.Lock()

@@ -11,7 +11,8 @@ import (
 	"hopwire/internal/message"
 )
 
-func unescape(s string) (string, error) { return url.QueryUnescape(strings.ReplaceAll(s, "+", "%2B")) }
+// unescape decodes %XX; a plus stays one.
+func unescape(s string) (string, error) { return url.PathUnescape(s) }
 
 // ParseOptions reads a URI's options. Options of an accepted socket may carry ActiveMQ's prefix
 // "transport."; "socket." means the same on the side that dials. Names that change nothing here,

@@ -158,14 +158,17 @@ func (s *Session) fill(b []byte, limit int) ([]byte, bool, error) {
 func (s *Session) take(b []byte) ([]byte, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.alive {
+	if s.alive && s.enc != nil {
 		s.alive = false
 		if len(s.waiting) == 0 && len(b) == 0 && !s.closing {
 			// It has no strings: encoding cannot fail.
 			b, _ = s.enc.Append(b, &message.KeepAliveInfo{})
 		}
 	}
-	if len(s.waiting) == 0 {
+	if s.enc == nil && !s.closing {
+		return b, false, nil
+	}
+	if len(s.waiting) == 0 || s.enc == nil {
 		if cap(s.current) > itemsKept {
 			s.current = nil
 		}

@@ -57,7 +57,7 @@ type Config struct {
 	Down func(error)
 }
 
-// Session is one OpenWire connection. Its methods but Start are called on the loop.
+// Session is one OpenWire connection after Start. Its methods are called on the loop.
 type Session struct {
 	cfg  Config
 	conn *transport.Conn
@@ -77,7 +77,7 @@ type Session struct {
 	// Of the writer:
 	current []item
 	next    int
-	enc     *Encoder
+	enc     *Encoder // nil before the hellos agreed: nothing is sent until then
 	wallMS  int64
 
 	writer  *transport.Writer
@@ -97,8 +97,8 @@ type batch struct {
 	guarded bool
 }
 
-// New makes a session on a connection, which is the session's from here on. Nothing happens before
-// Start: the functions of the Config may use what they are told by then, the session among it.
+// New makes a session of a connection, which is the session's from here on. Nothing happens before
+// Start.
 func New(cfg Config) *Session {
 	if cfg.HelloTimeout <= 0 {
 		cfg.HelloTimeout = transport.DefaultConnectionTimeout
@@ -110,7 +110,7 @@ func New(cfg Config) *Session {
 	return s
 }
 
-// Start begins to converse. It is called once, from any goroutine.
+// Start sends the hello and begins to read. It may be called from any goroutine, once.
 func (s *Session) Start() {
 	cfg := &s.cfg
 	hello, err := openwire.NewHello(cfg.Offer.Version, cfg.Offer.Options)
@@ -201,7 +201,10 @@ func (s *Session) greet(hello *openwire.WireFormatInfo) error {
 		return err
 	}
 	s.peer = *peer
+	s.mu.Lock()
 	s.enc = NewEncoder(peer.Format)
+	s.mu.Unlock()
+	s.writer.Wake()
 	if !s.cfg.Hub.loop.Post(func() {
 		if !s.closed {
 			s.cfg.Up(*peer)

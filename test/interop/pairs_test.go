@@ -15,6 +15,9 @@ func (p pair) String() string { return p.a.String() + " to " + p.b.String() }
 // shows that the scenario and the harness are true.
 var pairs = []pair{
 	{broker.ActiveMQ, broker.ActiveMQ},
+	{broker.Hopwire, broker.Hopwire},
+	{broker.ActiveMQ, broker.Hopwire},
+	{broker.Hopwire, broker.ActiveMQ},
 }
 
 // eachPair plays a scenario with every mixture.

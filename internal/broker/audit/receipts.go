@@ -25,6 +25,8 @@ type receipt struct {
 	peer  message.BrokerID
 	n     uint64
 	state State
+	gone  message.BrokerID // where our copy was forwarded to; "" while it is here or consumed
+	been  int              // how often our copy had been there before
 }
 
 // log is one peer's receipts in the order of their numbers: keys[start:], the first being number
@@ -68,7 +70,7 @@ func (r *Receipts) Restore(peer message.BrokerID, n uint64, key message.ReceiptK
 	}
 	l.keys = append(l.keys, key)
 	l.next = n + 1
-	r.known[key] = &receipt{peer, n, Durable}
+	r.known[key] = &receipt{peer: peer, n: n, state: Durable}
 }
 
 // Look tells what is known of a key, whichever peer brought it.
@@ -85,7 +87,7 @@ func (r *Receipts) Claim(peer message.BrokerID, key message.ReceiptKey, s State)
 	n = l.next
 	l.next++
 	l.keys = append(l.keys, key)
-	r.known[key] = &receipt{peer, n, s}
+	r.known[key] = &receipt{peer: peer, n: n, state: s}
 	return n
 }
 
@@ -94,6 +96,23 @@ func (r *Receipts) Confirm(key message.ReceiptKey) {
 	if e := r.known[key]; e != nil {
 		e.state = Durable
 	}
+}
+
+// Forwarded says that the copy of an arrival went on to a peer, where it had been so many times
+// before; peer "" says that it came back.
+func (r *Receipts) Forwarded(key message.ReceiptKey, to message.BrokerID, been int) {
+	if e := r.known[key]; e != nil {
+		e.gone, e.been = to, been
+	}
+}
+
+// Outlived reports whether an arrival that is known has to be taken all the same: it was more often
+// than our copy at the broker that ours was forwarded to. That broker had this one first and
+// suppresses ours, so this may be the last there is. Forks like this exist only after a doubt was
+// given up, or when a peer that cannot be asked sent again.
+func (r *Receipts) Outlived(key message.ReceiptKey, path []message.BrokerID) bool {
+	e := r.known[key]
+	return e != nil && e.gone != "" && message.Visits(path, e.gone) > e.been
 }
 
 // Release forgets a claim whose arrival was refused after all.

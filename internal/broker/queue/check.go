@@ -81,8 +81,9 @@ func (q *Queue) checkPair(s *Slot, c *Copy, now time.Duration) error {
 		return fmt.Errorf("%s: copy %d is refused for %s and no time is set to look again",
 			q.Destination, c.Seq, v.Reason)
 	case v.Wake == message.WakeConsumers && s.consumers[c.lane] > c.key && !q.timed(s, p):
-		return fmt.Errorf("%s: copy %d is refused for %s and no change of consumers will tell",
-			q.Destination, c.Seq, v.Reason)
+		return fmt.Errorf("%s: copy %d is refused for %s and no change of consumers will tell"+
+			" (lane %d key %d position %d consumers %d)", q.Destination, c.Seq, v.Reason, c.lane,
+			c.key, s.pos[c.lane], s.consumers[c.lane])
 	}
 	return nil
 }

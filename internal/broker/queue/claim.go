@@ -34,12 +34,17 @@ func (q *Queue) deliverClaims(now time.Duration) {
 }
 
 func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
-	gate := false
+	gate, left := false, false // left: a claim made room again without a delivery
+	defer func() {
+		if left {
+			s.Ready()
+		}
+	}()
 	for len(s.claims) > 0 {
 		c := s.claims[0]
 		if c.Owner != any(s) {
 			q.unclaim(s)
-			s.Ready()
+			left = true
 			continue
 		}
 		if s.held(c) {
@@ -53,7 +58,7 @@ func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
 		}
 		q.unclaim(s)
 		if q.expired(c) {
-			s.Ready()
+			left = true
 			continue
 		}
 		if !gate {
@@ -61,6 +66,7 @@ func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
 				q.Place(c)
 				q.Unclaim(s)
 				q.blockSlot(s, v)
+				left = false
 				return
 			}
 			gate = true
@@ -68,7 +74,7 @@ func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
 		if v := s.Sub.Verdict(c, now); v.Outcome != message.Deliver {
 			q.placeBut(c, s)
 			q.refused(s, c, v)
-			s.Ready()
+			left = true
 			continue
 		}
 		if gate = s.Sub.Take(c); !gate {

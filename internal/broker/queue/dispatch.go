@@ -147,10 +147,10 @@ func (q *Queue) offerRing(c *Copy, l int8, now time.Duration) {
 			i++
 			continue
 		}
-		// The slot has looked at everything below; the wave's end sets the position of those that
-		// stay ready.
-		if key := c.key; q.offer(s, c, now) {
-			s.pos[l] = key + 1
+		key := c.key
+		if q.offer(s, c, now) {
+			// The slot has looked at everything below and at this copy.
+			s.pos[l] = max(s.pos[l], key+1)
 			return
 		}
 		i++

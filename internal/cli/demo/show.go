@@ -90,9 +90,18 @@ func labels(rs []*receiver) string {
 	return strings.Join(out, ", ")
 }
 
-// pause lets a person see the moment.
+// moment is how long a pause is: on a terminal long enough to see, else long enough for a message
+// too many to arrive.
+func (s *show) moment() time.Duration {
+	if s.live {
+		return 8 * refresh
+	}
+	return 3 * refresh
+}
+
+// pause lets a person see what is there now.
 func (s *show) pause(ctx context.Context) {
-	t := time.NewTimer(3 * refresh)
+	t := time.NewTimer(s.moment())
 	defer t.Stop()
 	select {
 	case <-t.C:

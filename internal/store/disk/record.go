@@ -44,6 +44,7 @@ const (
 	flagTarget
 	flagBlob
 	flagForeignID
+	flagEmpty
 	flagsEnd
 )
 
@@ -106,6 +107,7 @@ func flagsOf(m *message.Message) uint64 {
 	set(flagTarget, m.TargetConsumer != message.ConsumerID{})
 	set(flagBlob, m.Blob != nil)
 	set(flagForeignID, m.ID.Text != "")
+	set(flagEmpty, m.Empty != 0)
 	return f
 }
 
@@ -184,6 +186,9 @@ func encodeNumbers(b []byte, m *message.Message, has func(uint64) bool) []byte {
 	if has(flagBlob) {
 		b = appendText(appendText(b, m.Blob.URL), m.Blob.MIMEType)
 		b = append(b, boolByte(m.Blob.DeletedByBroker))
+	}
+	if has(flagEmpty) {
+		b = binary.AppendUvarint(b, uint64(m.Empty))
 	}
 	return b
 }
@@ -347,6 +352,9 @@ func (r *reader) numbers(m *message.Message, has func(uint64) bool) {
 	}
 	if has(flagBlob) {
 		m.Blob = &message.Blob{URL: r.text(), MIMEType: r.text(), DeletedByBroker: r.bool()}
+	}
+	if has(flagEmpty) {
+		m.Empty = uint16(r.uvarint())
 	}
 }
 

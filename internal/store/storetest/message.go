@@ -42,6 +42,7 @@ func Message(r *rand.Rand, large bool) *message.Message {
 		BrokerPath:          g.path(),
 		Cluster:             g.path(),
 	}
+	m.Empty = uint16(len(m.Properties) % 4)
 	if g.yes() {
 		m.Expiration = expireFrom + r.Int64N(expireSpan)
 	}

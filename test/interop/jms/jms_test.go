@@ -16,10 +16,18 @@ const patience = 15 * time.Second
 
 type versionTest func(*testing.T, *jms.Driver, *broker.Broker)
 
-// eachVersion runs a test with both generations of the client against one real broker.
+// eachVersion runs a test with both generations of the client against one broker of each kind.
 func eachVersion(t *testing.T, o broker.Options, test versionTest) {
 	t.Helper()
-	b := broker.Start(t, broker.ActiveMQ, o)
+	for _, k := range []broker.Kind{broker.ActiveMQ, broker.Hopwire} {
+		t.Run(k.String(), func(t *testing.T) { bothVersions(t, k, o, test) })
+	}
+}
+
+// bothVersions runs a test with both generations of the client against one broker.
+func bothVersions(t *testing.T, k broker.Kind, o broker.Options, test versionTest) {
+	t.Helper()
+	b := broker.Start(t, k, o)
 	for _, v := range []jms.Version{jms.V5, jms.V6} {
 		t.Run(v.String(), func(t *testing.T) { test(t, jms.Start(t, v), b) })
 	}
@@ -156,7 +164,7 @@ func TestSelectorsBrowsersAndReplies(t *testing.T) {
 
 func TestADurableSubscriptionOutlivesItsConnection(t *testing.T) {
 	o := broker.Options{Persistent: true}
-	eachVersion(t, o, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
+	bothVersions(t, broker.ActiveMQ, o, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
 		topic := "topic://news." + d.Version().String()
 		sub := jms.ConsumerOptions{Dest: topic, Durable: "sub"}
 		id := jms.ConnectOptions{URL: b.URL(), ClientID: "reader-" + d.Version().String()}
@@ -175,6 +183,20 @@ func TestADurableSubscriptionOutlivesItsConnection(t *testing.T) {
 		checkBodies(t, c.Wait(2, patience), "m0 m1")
 		must(t, c.Close())
 		must(t, s.Unsubscribe("sub"))
+	})
+}
+
+func TestHopwireRefusesADurableSubscriptionByName(t *testing.T) {
+	o := broker.Options{}
+	bothVersions(t, broker.Hopwire, o, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
+		conn, err := d.Dial(jms.ConnectOptions{URL: b.URL(), ClientID: "reader"})
+		must(t, err)
+		sub := jms.ConsumerOptions{Dest: "topic://news", Durable: "sub"}
+		_, err = conn.Session(jms.Auto).TryConsumer(sub)
+		if exception(err) != "JMSException" || !strings.Contains(err.Error(), "not supported: sub of") {
+			t.Errorf("a durable subscription: %v", err)
+		}
+		must(t, conn.Close())
 	})
 }
 

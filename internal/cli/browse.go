@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"hopwire/client"
+	"hopwire/openwire/primitive"
+)
+
+// browseCommand is hopwire browse.
+type browseCommand struct {
+	Dest     []string `arg:"" help:"Names or patterns of queues."`
+	URL      string   `name:"amqurl" default:"tcp://localhost:61616" help:"The broker's address."`
+	User     string   `help:"User name."`
+	Password string   `help:"Password."`
+	Select   []string `name:"msgsel" sep:"none" help:"Selector; NAME='a*b?' is a pattern."`
+	Exclude  []string `name:"xmsgsel" sep:"none" help:"Leave out what this selector fits."`
+	Parts    []string `short:"V" help:"Parts to show: header, custom, body."`
+	View     []string `help:"Names of the headers and properties to show."`
+}
+
+// Run shows the messages of queues without taking them.
+func (c *browseCommand) Run(ctx context.Context, s *streams) error {
+	for _, part := range c.Parts {
+		if !slices.Contains([]string{"header", "custom", "body"}, part) {
+			return usageError{fmt.Sprintf("-V %s; use header, custom or body", part)}
+		}
+	}
+	conn, leave, err := dial(ctx, c.URL, c.User, c.Password, "", s.err)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	session, err := conn.Session(ctx, client.AutoAck)
+	if err != nil {
+		return err
+	}
+	for _, name := range c.Dest {
+		// queue:NAME is ActiveMQ's form here, queue://NAME is that of other places.
+		name = strings.TrimPrefix(strings.TrimPrefix(name, "queue://"), "queue:")
+		n, err := c.browse(ctx, session, client.Queue(name), s.out)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.out, "queue://%s: %d messages\n", name, n)
+	}
+	return nil
+}
+
+// browse shows one queue and counts what it showed.
+func (c *browseCommand) browse(ctx context.Context, session *client.Session,
+	queue *client.Destination, out io.Writer,
+) (int, error) {
+	excluded := map[string]bool{}
+	for _, x := range c.Exclude {
+		err := each(ctx, session, queue, selector([]string{x}), func(m *client.Message) error {
+			excluded[m.ID] = true
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	n := 0
+	err := each(ctx, session, queue, selector(c.Select), func(m *client.Message) error {
+		if excluded[m.ID] {
+			return nil
+		}
+		n++
+		return c.show(out, m)
+	})
+	return n, err
+}
+
+// each calls f with the messages of a queue that a selector fits.
+func each(ctx context.Context, session *client.Session, queue *client.Destination, selector string,
+	f func(*client.Message) error,
+) error {
+	b, err := session.Browser(ctx, queue, client.WithSelector(selector))
+	if err != nil {
+		return err
+	}
+	for {
+		m, err := b.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return b.Close()
+		}
+		if err == nil {
+			err = f(m)
+		}
+		if err != nil {
+			return errors.Join(err, b.Close())
+		}
+	}
+}
+
+var (
+	conjunction = regexp.MustCompile(`'[^']*'|[^',]+|,|'`)
+	wildcard    = regexp.MustCompile(`^\s*([\w$.]+)\s*=\s*'([^']*[*?][^']*)'\s*$`)
+)
+
+// selector makes a JMS selector of the short form: commas are AND, NAME='a*b?' is a pattern.
+func selector(short []string) string {
+	var terms []string
+	for _, s := range short {
+		term := ""
+		for _, token := range append(conjunction.FindAllString(s, -1), ",") {
+			if token != "," {
+				term += token
+				continue
+			}
+			if term = strings.TrimSpace(term); term != "" {
+				terms = append(terms, like(term))
+			}
+			term = ""
+		}
+	}
+	if len(terms) < 2 {
+		return strings.Join(terms, "")
+	}
+	return "(" + strings.Join(terms, ") AND (") + ")"
+}
+
+// like turns a comparison with a pattern into LIKE.
+func like(term string) string {
+	parts := wildcard.FindStringSubmatch(term)
+	if parts == nil {
+		return term
+	}
+	pattern := strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%", "?", "_").
+		Replace(parts[2])
+	text := parts[1] + " LIKE '" + pattern + "'"
+	if strings.Contains(pattern, `\`) {
+		text += ` ESCAPE '\'`
+	}
+	return text
+}
+
+// show writes one message.
+func (c *browseCommand) show(out io.Writer, m *client.Message) error {
+	var lines []string
+	add := func(part, name, value string) {
+		if len(c.Parts) > 0 && !slices.Contains(c.Parts, part) ||
+			len(c.View) > 0 && !slices.Contains(c.View, name) {
+			return
+		}
+		lines = append(lines, fmt.Sprintf("%-6s  %s = %s", part, name, value))
+	}
+	for _, h := range headers(m) {
+		add("header", h[0], h[1])
+	}
+	properties, err := m.Properties()
+	if err != nil {
+		return fmt.Errorf("message %s: %w", m.ID, err)
+	}
+	for _, p := range properties {
+		add("custom", p.Key, plain(p.Value))
+	}
+	body, err := m.Body()
+	if err != nil {
+		return fmt.Errorf("message %s: %w", m.ID, err)
+	}
+	switch body := body.(type) {
+	case nil:
+	case string:
+		add("body", "JMSText", body)
+	default:
+		add("body", "JMSBody", plain(body))
+	}
+	_, err = fmt.Fprintln(out, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// headers are the JMS headers of a message that say something.
+func headers(m *client.Message) [][2]string {
+	mode := "non-persistent"
+	if m.Persistent {
+		mode = "persistent"
+	}
+	all := [][2]string{
+		{"JMSMessageID", m.ID},
+		{"JMSDestination", client.FormatDestination(m.Destination)},
+		{"JMSDeliveryMode", mode},
+		{"JMSPriority", fmt.Sprint(m.Priority)},
+		{"JMSRedelivered", fmt.Sprint(m.Redelivered())},
+		{"JMSTimestamp", moment(m.Timestamp)},
+		{"JMSExpiration", moment(m.Expiration)},
+		{"JMSCorrelationID", m.CorrelationID},
+		{"JMSReplyTo", client.FormatDestination(m.ReplyTo)},
+		{"JMSType", m.Type},
+		{"JMSXGroupID", m.GroupID},
+		{"JMSXUserID", m.UserID},
+	}
+	return slices.DeleteFunc(all, func(h [2]string) bool { return h[1] == "" })
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// plain writes a value of a property or body.
+func plain(value any) string {
+	switch v := value.(type) {
+	case []byte:
+		return fmt.Sprintf("%x", v)
+	case primitive.Char:
+		return string(rune(v))
+	case primitive.Map:
+		parts := make([]string, len(v))
+		for i, e := range v {
+			parts[i] = e.Key + "=" + plain(e.Value)
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case primitive.List:
+		parts := make([]string, len(v))
+		for i, e := range v {
+			parts[i] = plain(e)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"hopwire/client"
+)
+
+// consumerCommand is hopwire consumer.
+type consumerCommand struct {
+	dialFlags
+	From        string        `name:"destination" default:"queue://TEST" help:"Where from."`
+	Count       int64         `name:"messageCount" default:"1000" help:"Messages of each thread."`
+	SleepMs     int64         `name:"sleep" help:"Milliseconds after each message."`
+	AckMode     string        `name:"ackMode" default:"AUTO_ACKNOWLEDGE" help:"As JMS names it."`
+	Transacted  yesNo         `help:"As --ackMode SESSION_TRANSACTED."`
+	BatchSize   int64         `name:"batchSize" default:"10" help:"Messages of a commit or ack."`
+	Durable     yesNo         `help:"Use a durable subscription, named after the thread."`
+	ClientID    string        `name:"clientId" help:"Client id; --durable needs one."`
+	Threads     int           `name:"parallelThreads" default:"1" help:"Receivers at a time."`
+	BytesAsText yesNo         `name:"bytesAsText" help:"Show byte messages as text."`
+	Wait        time.Duration `default:"3s" help:"End when nothing came so long; 0 waits on."`
+}
+
+// Run receives messages and shows their bodies.
+func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
+	from, err := client.ParseDestination(c.From)
+	if err != nil {
+		return usageError{err.Error()}
+	}
+	mode, err := c.mode()
+	if err != nil {
+		return err
+	}
+	if bool(c.Durable) && c.ClientID == "" {
+		return usageError{"--durable needs a --clientId, which names the owner of the subscription"}
+	}
+	if c.Count < 0 || c.Threads < 1 || c.BatchSize < 1 {
+		return usageError{"--messageCount may not be negative; --parallelThreads and --batchSize" +
+			" are at least 1"}
+	}
+	conn, leave, err := dial(ctx, c.BrokerURL, c.User, c.Password, c.ClientID, s.err)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	out := &lines{out: s.out}
+	return parallel(ctx, "consumer", c.Threads, func(ctx context.Context, name string) error {
+		started := time.Now()
+		n, err := c.receive(ctx, conn, from, mode, name, func(text string) {
+			out.printf("%s: %s\n", name, text)
+		})
+		out.printf("%s: received %d messages from %s %s\n", name, n,
+			client.FormatDestination(from), rate(n, time.Since(started)))
+		return err
+	})
+}
+
+func (c *consumerCommand) mode() (client.AckMode, error) {
+	if c.Transacted {
+		return client.Transacted, nil
+	}
+	for m := client.AutoAck; m <= client.Transacted; m++ {
+		if strings.EqualFold(m.String(), c.AckMode) {
+			return m, nil
+		}
+	}
+	return 0, usageError{fmt.Sprintf("--ackMode %s; use AUTO_ACKNOWLEDGE, CLIENT_ACKNOWLEDGE, "+
+		"DUPS_OK_ACKNOWLEDGE, INDIVIDUAL_ACKNOWLEDGE or SESSION_TRANSACTED", c.AckMode)}
+}
+
+// receive takes the messages of one thread and counts them.
+func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *client.Destination,
+	mode client.AckMode, name string, show func(string),
+) (n int64, err error) {
+	session, err := conn.Session(ctx, mode)
+	if err != nil {
+		return 0, err
+	}
+	var options []client.ConsumerOption
+	if c.Durable {
+		options = append(options, client.WithDurable(name))
+	}
+	consumer, err := session.Consumer(ctx, from, options...)
+	if err != nil {
+		return 0, err
+	}
+	var last *client.Message
+	for n < c.Count {
+		m, err := c.next(ctx, consumer)
+		if err != nil {
+			return n, err
+		}
+		if m == nil {
+			break
+		}
+		last = m
+		n++
+		show(c.text(m))
+		if mode == client.IndividualAck || n%c.BatchSize == 0 {
+			if err := settle(ctx, session, m); err != nil {
+				return n, err
+			}
+			last = nil
+		}
+		if err := pause(ctx, time.Duration(c.SleepMs)*time.Millisecond); err != nil {
+			return n, err
+		}
+	}
+	if last != nil {
+		err = settle(ctx, session, last)
+	}
+	return n, err
+}
+
+// next waits for a message; nil when none came in time.
+func (c *consumerCommand) next(ctx context.Context, consumer *client.Consumer,
+) (*client.Message, error) {
+	if c.Wait <= 0 {
+		return consumer.Receive(ctx)
+	}
+	bounded, cancel := context.WithTimeout(ctx, c.Wait)
+	defer cancel()
+	m, err := consumer.Receive(bounded)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, nil
+	}
+	return m, err
+}
+
+// settle commits or acknowledges, whichever the session does.
+func settle(ctx context.Context, session *client.Session, m *client.Message) error {
+	if session.Mode() == client.Transacted {
+		return session.Commit(ctx)
+	}
+	return m.Ack()
+}
+
+// text is what is shown of a message.
+func (c *consumerCommand) text(m *client.Message) string {
+	body, err := m.Body()
+	if err != nil {
+		return fmt.Sprintf("[%s %s: %v]", m.Kind(), m.ID, err)
+	}
+	switch body := body.(type) {
+	case string:
+		return body
+	case []byte:
+		if c.BytesAsText {
+			return string(body)
+		}
+		return fmt.Sprintf("[%s of %d bytes]", m.Kind(), len(body))
+	case nil:
+		return "[" + m.Kind() + "]"
+	}
+	return fmt.Sprintf("[%s %s]", m.Kind(), plain(body))
+}

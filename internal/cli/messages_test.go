@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"hopwire/test/interop/broker"
+)
+
+// verbs are the commands that send, receive and browse.
+type verbs struct {
+	Producer producerCommand `cmd:""`
+	Consumer consumerCommand `cmd:""`
+	Browse   browseCommand   `cmd:""`
+}
+
+// play runs a command line and gives what it printed and its exit code.
+func play(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	var v verbs
+	parser, err := kong.New(&v, kong.Exit(func(int) { t.Fatal("kong ended the process") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return err.Error(), exitUsage
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	var out strings.Builder
+	err = parsed.Run(&streams{out: &out, err: &out})
+	if err != nil {
+		return out.String() + err.Error(), exitCode(err)
+	}
+	return out.String(), exitDone
+}
+
+// expect runs a command line that must print what a pattern fits.
+func expect(t *testing.T, code int, pattern string, args ...string) {
+	t.Helper()
+	out, got := play(t, args...)
+	if got != code || !regexp.MustCompile(`(?s)`+pattern).MatchString(out) {
+		t.Errorf("%q exits with %d and prints\n%s\nwant %d and %s", args, got, out, code, pattern)
+	}
+}
+
+func TestActiveMQsCommandLinesSendReceiveAndBrowse(t *testing.T) {
+	b := broker.Start(t, broker.ActiveMQ, broker.Options{Name: "real"})
+	at := "--brokerUrl=" + b.URL()
+	amq := "--amqurl=" + b.URL()
+	file := filepath.Join(t.TempDir(), "payload")
+	if err := os.WriteFile(file, []byte("from a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	expect(t, 0, `sent 5 messages to queue://TEST in`, "producer", at, "--messageCount", "5")
+	expect(t, 0, `consumer-1: test message: 0.*: test message: 4.*received 5 messages from queue`,
+		"consumer", at, "--messageCount", "5")
+	expect(t, 0, `sent 4 messages.*sent 4 messages`, "producer", at, "--destination", "queue://P",
+		"--parallelThreads", "2", "--messageCount", "4", "--transactionBatchSize", "3",
+		"--persistent", "false", "--message", "hi", "--msgTTL", "60000", "--msgGroupID", "g",
+		"--messagePriority", "7")
+	expect(t, 0, `JMSDeliveryMode = non-persistent.*JMSPriority = 7.*JMSExpiration = 20.*`+
+		`JMSXGroupID = g.*body +JMSText = hi.*queue://P: 8 messages`, "browse", amq, "P")
+	expect(t, 0, `received 8 messages`, "consumer", at, "--destination", "queue://P",
+		"--transacted", "--batchSize", "3", "--wait", "200ms")
+	expect(t, 0, `received 0 messages`, "consumer", at, "--destination", "P", "--wait", "100ms")
+
+	expect(t, 0, `sent 1 messages`, "producer", at, "--destination", "B", "--messageSize", "3",
+		"--messageCount", "1", "--disableMessageTimestamp")
+	expect(t, 0, `\[ActiveMQBytesMessage of 3 bytes\]`, "consumer", at, "--destination", "B",
+		"--messageCount", "1", "--ackMode", "CLIENT_ACKNOWLEDGE")
+	expect(t, 0, `sent 1 messages`, "producer", at, "--destination", "F", "--payloadUrl",
+		"file://"+file, "--messageCount", "1")
+	expect(t, 0, `sent 1 messages`, "producer", at, "--destination", "F", "--textMessageSize", "20",
+		"--messageCount", "1", "--messagePriority", "9")
+	expect(t, 0, `JMSText = from a file\n\nqueue://F: 1 messages`, "browse", amq, "queue:F",
+		"--msgsel", "JMSPriority < 5, JMSDeliveryMode='PERS*'", "-V", "body")
+	expect(t, 0, `JMSText = message 0 x{10}\n\nqueue://F: 1 messages`, "browse", amq, "F",
+		"--xmsgsel", "JMSPriority = 4", "-Vbody,header", "--view", "JMSText")
+	expect(t, 0, `from a file.*received 2 messages`, "consumer", at, "--destination", "F",
+		"--ackMode", "individual_acknowledge", "--messageCount", "2", "--sleep", "1")
+
+	expect(t, 0, `received 0`, "consumer", at, "--destination", "topic://D", "--durable",
+		"--clientId", "me", "--wait", "10ms")
+	expect(t, 0, `sent 2 messages`, "producer", at, "--destination", "topic://D",
+		"--messageCount", "2")
+	expect(t, 0, `received 2`, "consumer", at, "--destination", "topic://D", "--durable", "true",
+		"--clientId", "me", "--wait", "500ms")
+}
+
+func TestMistakesAreUsageAndMissingBrokersUnavailable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "tcp://" + l.Addr().String()
+	l.Close()
+	for _, c := range []struct {
+		code          int
+		pattern, args string
+	}{
+		{exitUnavailable, `refused`, "producer --brokerUrl " + nobody},
+		{exitUnavailable, `refused`, "consumer --brokerUrl " + nobody},
+		{exitUnavailable, `refused`, "browse Q --amqurl " + nobody},
+		{
+			exitUnavailable, `gave up after 1 attempts`,
+			"producer --brokerUrl failover:(" + nobody + ")?startupMaxReconnectAttempts=1",
+		},
+		{exitUsage, `unknown option randomise`, "producer --brokerUrl failover:(tcp://a)?randomise=1"},
+		{exitUsage, `scheme "http"`, "consumer --brokerUrl http://a"},
+		{exitUsage, `no name`, "producer --destination queue://"},
+		{exitUsage, `0 to 9`, "producer --messagePriority 10"},
+		{exitUsage, `neither true nor false`, "producer --persistent=maybe"},
+		{exitUsage, `--ackMode NEVER`, "consumer --ackMode NEVER"},
+		{exitUsage, `needs a --clientId`, "consumer --durable"},
+		{exitUsage, `-V tail`, "browse Q -Vtail"},
+		{exitUsage, `expected "<dest>`, "browse"},
+		{exitUsage, `no such file`, "producer --payloadUrl /nowhere/at/all"},
+		{exitUsage, `unknown flag`, "producer --colour"},
+	} {
+		expect(t, c.code, c.pattern, strings.Fields(c.args)...)
+	}
+}
+
+func TestShortSelectors(t *testing.T) {
+	for short, want := range map[string]string{
+		"":                            "",
+		"a = 1":                       "a = 1",
+		"a='x*', b > 2":               "(a LIKE 'x%') AND (b > 2)",
+		"a='x,y'":                     "a='x,y'",
+		"a='10%_?'":                   `a LIKE '10\%\__' ESCAPE '\'`,
+		"a = '*' OR b = 2":            "a = '*' OR b = 2",
+		"JMSPriority>3,color = 'red'": "(JMSPriority>3) AND (color = 'red')",
+	} {
+		if got := selector([]string{short}); got != want {
+			t.Errorf("%s becomes %s, want %s", short, got, want)
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"hopwire/client"
+	"hopwire/internal/message"
+	"hopwire/internal/rungroup"
+)
+
+// farewell is how long a command takes leave from a broker.
+const farewell = 5 * time.Second
+
+// payloadLimit is how many bytes --payloadUrl may give.
+const payloadLimit = 100 << 20
+
+// yesNo is an option that is given alone, or followed by true or false as ActiveMQ's are.
+type yesNo bool
+
+// IsBool tells kong that the option may stand alone.
+func (*yesNo) IsBool() bool { return true }
+
+// Decode reads the option.
+func (y *yesNo) Decode(ctx *kong.DecodeContext) error {
+	*y = true
+	next := ctx.Scan.Peek()
+	text, _ := next.Value.(string)
+	text = strings.ToLower(text)
+	switch {
+	case text == "true" || text == "false":
+		ctx.Scan.Pop()
+		*y = text == "true"
+	case next.Type == kong.FlagValueToken:
+		return fmt.Errorf("%v is neither true nor false", next.Value)
+	}
+	return nil
+}
+
+// dialFlags are the options of commands that connect as a client.
+type dialFlags struct {
+	BrokerURL string `name:"brokerUrl" default:"tcp://localhost:61616" help:"tcp: or failover:."`
+	User      string `name:"user" help:"User name."`
+	Password  string `name:"password" help:"Password."`
+}
+
+// dial connects; the second result takes leave.
+func dial(ctx context.Context, uri, user, password, clientID string, errOut io.Writer,
+) (*client.Conn, func(), error) {
+	options := []client.Option{client.WithErrorHandler(func(err error) {
+		fmt.Fprintln(errOut, "hopwire:", err)
+	})}
+	if user != "" || password != "" {
+		options = append(options, client.WithLogin(user, password))
+	}
+	if clientID != "" {
+		options = append(options, client.WithClientID(clientID))
+	}
+	conn, err := client.Dial(ctx, uri, options...)
+	var refused *client.BrokerError
+	switch {
+	case errors.Is(err, client.ErrUnavailable):
+		return nil, nil, message.Errorf(message.Unavailable, "%w", err)
+	case errors.As(err, &refused) || ctx.Err() != nil:
+		return nil, nil, err
+	case err != nil:
+		return nil, nil, usageError{err.Error()}
+	}
+	return conn, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), farewell)
+		defer cancel()
+		if err := conn.Close(ctx); err != nil {
+			fmt.Fprintln(errOut, "hopwire:", err)
+		}
+	}, nil
+}
+
+// pause waits between messages.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// producerCommand is hopwire producer.
+type producerCommand struct {
+	dialFlags
+	To         string `name:"destination" default:"queue://TEST" help:"queue:// or topic://NAME."`
+	Persistent yesNo  `default:"true" help:"Messages survive the broker's end."`
+	Count      int    `name:"messageCount" default:"1000" help:"Messages of each thread."`
+	SleepMs    int64  `name:"sleep" help:"Milliseconds between two messages."`
+	Batch      int    `name:"transactionBatchSize" help:"Messages of a transaction; 0 is none."`
+	Threads    int    `name:"parallelThreads" default:"1" help:"Senders at the same time."`
+	TTLMs      int64  `name:"msgTTL" help:"Milliseconds until messages expire; 0 is never."`
+	Size       int    `name:"messageSize" help:"Send byte messages of this size."`
+	TextSize   int    `name:"textMessageSize" help:"Send texts of this size."`
+	Text       string `name:"message" help:"Send this text."`
+	PayloadURL string `name:"payloadUrl" help:"Send the text of a file or http address."`
+	GroupID    string `name:"msgGroupID" help:"Group that the messages belong to."`
+	Priority   int    `name:"messagePriority" default:"4" help:"Priority, 0 to 9."`
+	Undated    yesNo  `name:"disableMessageTimestamp" help:"Leave timestamps to the broker."`
+}
+
+// Run sends messages.
+func (c *producerCommand) Run(ctx context.Context, s *streams) error {
+	to, err := client.ParseDestination(c.To)
+	if err != nil {
+		return usageError{err.Error()}
+	}
+	if c.Priority < 0 || c.Priority > 9 {
+		return usageError{fmt.Sprintf("--messagePriority %d; it may be 0 to 9", c.Priority)}
+	}
+	if c.Count < 0 || c.Threads < 1 || c.Size < 0 || c.TextSize < 0 || c.Batch < 0 {
+		return usageError{"counts and sizes may not be negative; --parallelThreads is at least 1"}
+	}
+	if c.PayloadURL != "" {
+		if c.Text, err = payload(ctx, c.PayloadURL); err != nil {
+			return err
+		}
+	}
+	conn, leave, err := dial(ctx, c.BrokerURL, c.User, c.Password, "", s.err)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	out := &lines{out: s.out}
+	return parallel(ctx, "producer", c.Threads, func(ctx context.Context, name string) error {
+		started := time.Now()
+		n, err := c.send(ctx, conn, to)
+		out.printf("%s: sent %d messages to %s %s\n", name, n,
+			client.FormatDestination(to), rate(n, time.Since(started)))
+		return err
+	})
+}
+
+// lines lets several goroutines write whole lines.
+type lines struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (l *lines) printf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.out, format, args...)
+}
+
+// parallel runs something several times at once and gives the first errors.
+func parallel(ctx context.Context, name string, n int,
+	f func(ctx context.Context, name string) error,
+) error {
+	g := rungroup.New(ctx)
+	defer g.Stop()
+	for i := range n {
+		one := fmt.Sprintf("%s-%d", name, i+1)
+		g.Go(one, func(ctx context.Context) error { return f(ctx, one) })
+	}
+	return errors.Join(g.Wait(), ctx.Err())
+}
+
+func rate(n int64, took time.Duration) string {
+	text := "in " + took.Round(time.Millisecond).String()
+	if took > 0 {
+		text += fmt.Sprintf(" (%.0f/s)", float64(n)/took.Seconds())
+	}
+	return text
+}
+
+// send sends the messages of one thread and counts those that the broker has.
+func (c *producerCommand) send(ctx context.Context, conn *client.Conn, to *client.Destination,
+) (int64, error) {
+	mode := client.AutoAck
+	if c.Batch > 0 {
+		mode = client.Transacted
+	}
+	session, err := conn.Session(ctx, mode)
+	if err != nil {
+		return 0, err
+	}
+	options := []client.SendOption{
+		client.Priority(c.Priority), client.TTL(time.Duration(c.TTLMs) * time.Millisecond),
+	}
+	if !c.Persistent {
+		options = append(options, client.NonPersistent())
+	}
+	if c.Undated {
+		options = append(options, client.NoTimestamp())
+	}
+	producer, err := session.Producer(ctx, to, options...)
+	if err != nil {
+		return 0, err
+	}
+	if c.Batch > 0 {
+		return c.sendBatches(ctx, session, producer)
+	}
+	var taken atomic.Int64
+	refused := make(chan error, 1)
+	for i := range c.Count {
+		err = producer.SendAsync(ctx, c.message(i), func(err error) {
+			if err == nil {
+				taken.Add(1)
+				return
+			}
+			select {
+			case refused <- err:
+			default:
+			}
+		})
+		if err == nil {
+			err = pause(ctx, time.Duration(c.SleepMs)*time.Millisecond)
+		}
+		if err != nil || len(refused) > 0 {
+			break
+		}
+	}
+	err = errors.Join(err, producer.Close(ctx))
+	select {
+	case no := <-refused:
+		err = errors.Join(no, err)
+	default:
+	}
+	return taken.Load(), err
+}
+
+// sendBatches sends in transactions.
+func (c *producerCommand) sendBatches(ctx context.Context, session *client.Session,
+	producer *client.Producer,
+) (committed int64, err error) {
+	open := int64(0)
+	for i := range c.Count {
+		if err := producer.Send(ctx, c.message(i)); err != nil {
+			return committed, err
+		}
+		if open++; open == int64(c.Batch) || i == c.Count-1 {
+			if err := session.Commit(ctx); err != nil {
+				return committed, err
+			}
+			committed, open = committed+open, 0
+		}
+		if err := pause(ctx, time.Duration(c.SleepMs)*time.Millisecond); err != nil {
+			return committed, err
+		}
+	}
+	return committed, nil
+}
+
+// message makes the message of a number.
+func (c *producerCommand) message(i int) *client.Message {
+	var m *client.Message
+	switch {
+	case c.Size > 0:
+		m = client.NewBytes(make([]byte, c.Size))
+	case c.TextSize > 0:
+		text := fmt.Sprintf("message %d ", i)
+		m = client.NewText((text + strings.Repeat("x", c.TextSize))[:c.TextSize])
+	case c.Text != "":
+		m = client.NewText(c.Text)
+	default:
+		m = client.NewText(fmt.Sprintf("test message: %d", i))
+	}
+	m.GroupID = c.GroupID
+	return m
+}
+
+// payload reads a file or an http address.
+func payload(ctx context.Context, where string) (string, error) {
+	u, err := url.Parse(where)
+	if err != nil {
+		return "", usageError{fmt.Sprintf("--payloadUrl: %v", err)}
+	}
+	var body io.ReadCloser
+	switch u.Scheme {
+	case "http", "https":
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+		if err != nil {
+			return "", err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return "", err
+		}
+		body = response.Body
+		defer http.DefaultClient.CloseIdleConnections()
+		if response.StatusCode != http.StatusOK {
+			body.Close()
+			return "", fmt.Errorf("--payloadUrl %s: %s", where, response.Status)
+		}
+	case "file", "":
+		path := u.Path
+		if u.Scheme == "" {
+			path = where
+		}
+		if body, err = os.Open(path); err != nil {
+			return "", err
+		}
+	default:
+		return "", usageError{fmt.Sprintf("--payloadUrl %s: scheme %s; use file or http", where,
+			u.Scheme)}
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, payloadLimit+1))
+	if err == nil && len(text) > payloadLimit {
+		err = fmt.Errorf("--payloadUrl %s: more than %d bytes", where, payloadLimit)
+	}
+	return string(text), err
+}

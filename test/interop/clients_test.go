@@ -1,0 +1,141 @@
+package interop
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hopwire/test/interop/broker"
+	"hopwire/test/interop/jms"
+)
+
+var update = flag.Bool("update", false, "write testdata anew from what a real ActiveMQ does")
+
+// patience bounds every wait for something that must come.
+const patience = 20 * time.Second
+
+// scenario is what one JMS program does with one broker. What it says must be the same with a real
+// ActiveMQ, with hopwire, and with both generations of the client.
+type scenario struct {
+	name string
+	play func(*program)
+}
+
+// program is one run of a scenario.
+type program struct {
+	t    *testing.T
+	d    *jms.Driver
+	b    *broker.Broker
+	conn *jms.Conn
+	name string
+	said strings.Builder
+}
+
+// policy is that of all brokers of these scenarios.
+const policy = `<policyEntry queue=">" expireMessagesPeriod="300"/>`
+
+// TestAJMSProgramSeesWhatItSeesOfActiveMQ compares with transcripts that -update writes from a run
+// with a real ActiveMQ and the client 5.17.
+func TestAJMSProgramSeesWhatItSeesOfActiveMQ(t *testing.T) {
+	for _, k := range []broker.Kind{broker.ActiveMQ, broker.Hopwire} {
+		t.Run(k.String(), func(t *testing.T) {
+			b := broker.Start(t, k, broker.Options{Persistent: true, Policy: policy})
+			for _, v := range []jms.Version{jms.V5, jms.V6} {
+				t.Run(v.String(), func(t *testing.T) { playAll(t, b, v) })
+			}
+		})
+	}
+}
+
+func playAll(t *testing.T, b *broker.Broker, v jms.Version) {
+	all := slices.Concat(queueScenarios, transactionScenarios, otherScenarios)
+	for _, s := range all {
+		t.Run(s.name, func(t *testing.T) {
+			d := jms.Start(t, v)
+			p := &program{t: t, d: d, b: b, conn: d.Connect(b.URL()),
+				name: v.String() + "." + strings.ReplaceAll(s.name, " ", "-")}
+			s.play(p)
+			file := filepath.Join("testdata", "clients", strings.ReplaceAll(s.name, " ", "-")+".txt")
+			got := strings.ReplaceAll(p.said.String(), p.name, "NAME")
+			if *update && b.Kind() == broker.ActiveMQ && v == jms.V5 {
+				must(t, os.WriteFile(file, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			must(t, err)
+			if got != string(want) {
+				t.Errorf("it says\n%sbut with a real ActiveMQ\n%s", got, want)
+			}
+		})
+	}
+}
+
+// queue and topic are destinations of this run alone.
+func (p *program) queue(suffix string) string { return "queue://" + p.name + suffix }
+func (p *program) topic(suffix string) string { return "topic://" + p.name + suffix }
+
+func (p *program) say(format string, args ...any) {
+	fmt.Fprintf(&p.said, format+"\n", args...)
+}
+
+// got says what messages are like, one a line.
+func (p *program) got(label string, messages []jms.Msg) {
+	p.say("%s: %d", label, len(messages))
+	for _, m := range messages {
+		line := "  " + m.Body
+		if m.Kind != "text" {
+			line += " kind=" + m.Kind
+		}
+		if m.Redelivered {
+			line += " redelivered"
+		}
+		if n := m.Prop("JMSXDeliveryCount"); n != "" && n != "1" { // 5.17 leaves out the first
+			line += " delivery=" + n
+		}
+		if m.Priority != 4 {
+			line += fmt.Sprintf(" priority=%d", m.Priority)
+		}
+		p.say("%s", line)
+	}
+}
+
+// failed says the short class of an exception; the two generations differ by its package.
+func (p *program) failed(what string, err error) { p.say("%s: %s", what, class(err)) }
+
+func class(err error) string {
+	var e *jms.Error
+	switch {
+	case err == nil:
+		return "no exception"
+	case errors.As(err, &e):
+		return e.Class[strings.LastIndexByte(e.Class, '.')+1:]
+	}
+	return err.Error()
+}
+
+// session, consumer and send are short for the usual.
+func (p *program) session(mode jms.Mode) *jms.Session { return p.conn.Session(mode) }
+
+func (p *program) send(dest string, n int) []string { return p.conn.Send(dest, n, "m{}") }
+
+// pull opens a consumer that is asked for each message.
+func (p *program) pull(s *jms.Session, dest string) *jms.Consumer {
+	return s.Consumer(jms.ConsumerOptions{Dest: dest, Pull: true})
+}
+
+// none says whether a consumer that is asked gets nothing.
+func (p *program) none(label string, c *jms.Consumer) {
+	p.got(label, c.Receive(1, 300*time.Millisecond))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
