@@ -291,6 +291,11 @@ func (c *Conn) withLink(ctx context.Context, f func(*link) error) error {
 			c.mu.Unlock()
 			return err
 		}
+		if l := c.link; l != nil && l.why(nil) != nil {
+			c.interruptLocked(l, lost(l, nil))
+			c.mu.Unlock()
+			continue
+		}
 		l, up := c.link, c.up
 		if l != nil && l.hasRoom() {
 			err := f(l)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"hopwire/openwire"
@@ -118,7 +117,7 @@ func (s *Session) Consume(ctx context.Context, d *Destination, h Handler, opts .
 
 func (s *Session) newConsumer(d *Destination, browser bool, opts []ConsumerOption,
 ) (*Consumer, error) {
-	plain, values, err := splitOptions(d)
+	plain, query, err := splitOptions(d)
 	if err != nil {
 		return nil, err
 	}
@@ -127,15 +126,8 @@ func (s *Session) newConsumer(d *Destination, browser bool, opts []ConsumerOptio
 		Destination: plain, Browser: browser, DispatchAsync: c.settings.dispatchAsync,
 		Exclusive: c.settings.exclusive && !isTopic(plain) && !browser, ClientID: c.info.ClientID,
 	}}
-	for _, key := range sortedKeys(values) {
-		name, ok := strings.CutPrefix(key, "consumer.")
-		if !ok {
-			return nil, fmt.Errorf("destination %s: unknown option %s; those of consumers are "+
-				"named consumer.*", FormatDestination(plain), key)
-		}
-		if err := o.set(name, values.Get(key)); err != nil {
-			return nil, fmt.Errorf("destination %s: %w", FormatDestination(plain), err)
-		}
+	if err := apply(query, o.setters()); err != nil {
+		return nil, fmt.Errorf("destination %s: %w", FormatDestination(plain), err)
 	}
 	for _, f := range opts {
 		f(&o)

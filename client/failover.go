@@ -71,8 +71,11 @@ func (c *Conn) supervise(ctx context.Context, l *link) error {
 	for {
 		err := c.read(l)
 		l.end(err)
-		err = unavailable(l.addr, fmt.Errorf("connection lost: %w", l.why(err)))
-		if !c.interrupt(err) {
+		err = lost(l, err)
+		c.mu.Lock()
+		again := c.interruptLocked(l, err)
+		c.mu.Unlock()
+		if !again {
 			return nil
 		}
 		next, failed := c.establish(ctx, true)
@@ -90,6 +93,11 @@ func (c *Conn) supervise(ctx context.Context, l *link) error {
 	}
 }
 
+// lost is the error of a link that ended.
+func lost(l *link, err error) error {
+	return unavailable(l.addr, fmt.Errorf("connection lost: %w", l.why(err)))
+}
+
 // read handles what comes until the link ends.
 func (c *Conn) read(l *link) error {
 	for {
@@ -103,10 +111,8 @@ func (c *Conn) read(l *link) error {
 	}
 }
 
-// interrupt takes note that the link is lost; false means that it will not be replaced.
-func (c *Conn) interrupt(err error) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// interruptLocked takes note that a link is lost; false means that it will not be replaced.
+func (c *Conn) interruptLocked(l *link, err error) bool {
 	if c.err != nil {
 		return false
 	}
@@ -114,9 +120,11 @@ func (c *Conn) interrupt(err error) bool {
 		if c.ending {
 			err = ErrClosed
 		}
-		c.link = nil
 		c.failLocked(err)
 		return false
+	}
+	if c.link != l {
+		return true // it was noticed before
 	}
 	c.link = nil
 	c.up = make(chan struct{})

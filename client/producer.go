@@ -123,23 +123,16 @@ func (s *Session) Producer(ctx context.Context, d *Destination, opts ...SendOpti
 }
 
 func (p *Producer) readOptions(d *Destination) (*Destination, error) {
-	plain, values, err := splitOptions(d)
+	plain, query, err := splitOptions(d)
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range sortedKeys(values) {
-		value := values.Get(key)
-		switch key {
-		case "producer.windowSize":
-			err = number32(&p.info.WindowSize)(value)
-		case "producer.dispatchAsync":
-			err = truth(&p.info.DispatchAsync)(value)
-		default:
-			err = fmt.Errorf("unknown option; known are producer.windowSize, producer.dispatchAsync")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("destination %s, option %s: %w", plain.PhysicalName, key, err)
-		}
+	err = apply(query, map[string]setter{
+		"producer.windowSize":    number32(&p.info.WindowSize),
+		"producer.dispatchAsync": truth(&p.info.DispatchAsync),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("destination %s: %w", FormatDestination(plain), err)
 	}
 	return plain, nil
 }

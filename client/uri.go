@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/url"
@@ -189,7 +190,7 @@ func apply(query string, options map[string]setter) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range sortedKeys(values) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		set, ok := options[key]
 		if !ok {
 			return fmt.Errorf("unknown option %s; known are %s", key, alike(key, options))

@@ -38,7 +38,8 @@ func inBubble(t *testing.T, connect func(ctx context.Context, uri string) error,
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, loop: loop.New()}
 		group := rungroup.New(context.Background())
-		r.dialer = NewDialer(Options{Hub: wire.NewHub(r.loop), Group: group,
+		r.dialer = NewDialer(Options{
+			Hub: wire.NewHub(r.loop), Group: group,
 			Connect: func(ctx context.Context, uri string) (*transport.Conn, error) {
 				r.tried = append(r.tried, uri)
 				if connect != nil {
@@ -49,7 +50,8 @@ func inBubble(t *testing.T, connect func(ctx context.Context, uri string) error,
 				near, far := net.Pipe()
 				r.far = far
 				return transport.Wrap(near, transport.DefaultOptions()), nil
-			}})
+			},
+		})
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		go func() { r.loop.Run(ctx); close(ended) }()
@@ -85,6 +87,12 @@ func (r *rig) dial(uri string) (giveUp func()) {
 	return giveUp
 }
 
+// swallow reads whatever comes.
+func (r *rig) swallow() {
+	far := r.far
+	go func() { _, _ = io.Copy(io.Discard, far) }()
+}
+
 // greet says the peer's hello and goes on reading.
 func (r *rig) greet() {
 	r.t.Helper()
@@ -93,7 +101,7 @@ func (r *rig) greet() {
 		r.t.Fatal(err)
 	}
 	frame, _ := hello.AppendFrame(nil)
-	go io.Copy(io.Discard, r.far)
+	r.swallow()
 	if _, err := r.far.Write(frame); err != nil {
 		r.t.Fatal(err)
 	}
@@ -120,7 +128,7 @@ func (r *rig) ended(up int, want ...string) {
 func TestAPeerThatNeverSpeaksEndsInThePhaseHello(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.dial("tcp://peer:61616")
-		go io.Copy(io.Discard, r.far)
+		r.swallow()
 		time.Sleep(31 * time.Second)
 		r.ended(0, "hello", "no hello within 30s")
 	})
@@ -164,7 +172,7 @@ func TestAPeerThatSpeaksNonsenseEndsTheLink(t *testing.T) {
 func TestTheWebIsNoBroker(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.dial("tcp://peer:61616")
-		go io.Copy(io.Discard, r.far)
+		r.swallow()
 		if _, err := r.far.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}
@@ -227,11 +235,11 @@ func TestManyFailedRoundsLeaveNothingBehind(t *testing.T) {
 }
 
 func TestEncryptedUrisAreRefusedClearly(t *testing.T) {
-	real := func(ctx context.Context, uri string) error {
+	socket := func(ctx context.Context, uri string) error {
 		_, err := transport.Dial(ctx, uri)
 		return err
 	}
-	inBubble(t, real, func(r *rig) {
+	inBubble(t, socket, func(r *rig) {
 		r.dial("ssl://peer:61617")
 		r.ended(0, "ssl is not supported yet")
 	})

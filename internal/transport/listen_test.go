@@ -73,8 +73,8 @@ func TestRunningOutOfFilesIsToldAndWaitedOut(t *testing.T) {
 		if l.Open() != 1 {
 			t.Errorf("%d open", l.Open())
 		}
-		c.Close()
-		c.Close()
+		_ = c.Close()
+		_ = c.Close()
 		if l.Open() != 0 {
 			t.Errorf("%d open after the close", l.Open())
 		}
@@ -127,6 +127,6 @@ func TestAnIdleWriterHoldsNoBufferAndABusyOneWritesInPieces(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		c.Close()
+		_ = c.Close()
 	})
 }

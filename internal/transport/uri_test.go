@@ -70,18 +70,24 @@ func TestListsGiveTheirMembers(t *testing.T) {
 		{"failover:(tcp://a:1,tcp://b:2)?randomize=false", "tcp://a:1 tcp://b:2"},
 		{"failover:tcp://a:1,tcp://b:2", "tcp://a:1 tcp://b:2"},
 		{"failover://(tcp://a:1)", "tcp://a:1"},
-		{"static:(failover:(tcp://a:1?x=1, tcp://b:2),tcp://c:3)",
-			"tcp://a:1?x=1 tcp://b:2 tcp://c:3"},
-		{"failover:(tcp://a:1,tcp://b:2?y=1)?nested.wireFormat.version=9",
-			"tcp://a:1?wireFormat.version=9 tcp://b:2?y=1&wireFormat.version=9"},
+		{
+			"static:(failover:(tcp://a:1?x=1, tcp://b:2),tcp://c:3)",
+			"tcp://a:1?x=1 tcp://b:2 tcp://c:3",
+		},
+		{
+			"failover:(tcp://a:1,tcp://b:2?y=1)?nested.wireFormat.version=9",
+			"tcp://a:1?wireFormat.version=9 tcp://b:2?y=1&wireFormat.version=9",
+		},
 	} {
 		got, err := Members(c.text)
 		if err != nil || strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %q, %v", c.text, got, err)
 		}
 	}
-	for _, bad := range []string{"failover:()", "failover:(tcp://a:1",
-		strings.Repeat("failover:(", 9) + "tcp://a:1" + strings.Repeat(")", 9)} {
+	for _, bad := range []string{
+		"failover:()", "failover:(tcp://a:1",
+		strings.Repeat("failover:(", 9) + "tcp://a:1" + strings.Repeat(")", 9),
+	} {
 		if got, err := Members(bad); err == nil {
 			t.Errorf("%s: %q", bad, got)
 		}
