@@ -2,6 +2,8 @@ package hostile
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,11 +68,13 @@ func fill(ctx context.Context, t *testing.T, addr string, from int) *filler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := strings.Repeat("x", 8<<10)
+	random := make([]byte, 4<<10) // compresses to half
 	go func() {
 		defer close(f.done)
 		defer conn.Close(context.Background())
 		for i := from; ctx.Err() == nil && conn.Err() == nil; i++ {
+			_, _ = rand.Read(random)
+			body := hex.EncodeToString(random)
 			err := p.Send(ctx, client.NewText(fmt.Sprintf("%08d%s", i, body)))
 			if err == nil {
 				f.confirmed.Add(1)
