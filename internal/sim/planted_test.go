@@ -314,6 +314,9 @@ var planted = []struct {
 // TestCheckersFindPlantedFaults plants one fault at a time and plays seeds until its checker
 // speaks.
 func TestCheckersFindPlantedFaults(t *testing.T) {
+	if raced || testing.Short() {
+		t.Skip("planted faults need hundreds of seeds")
+	}
 	for _, f := range planted {
 		t.Run(strings.ReplaceAll(f.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
