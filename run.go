@@ -38,9 +38,19 @@ type edges struct {
 // drainTime bounds each phase of a clean stop.
 const drainTime = 10 * time.Second
 
-// Start starts the broker. When it returns without an error the ports are open. The broker ends
-// when ctx does, or by Stop.
+// Start starts the broker: Open and StartBridges.
 func (s *Setup) Start(ctx context.Context) (*Broker, error) {
+	b, err := s.Open(ctx)
+	if err == nil {
+		b.StartBridges()
+	}
+	return b, err
+}
+
+// Open starts the broker without its bridges, so that several brokers can open their ports before
+// the first of them dials. When it returns without an error the ports are open. The broker ends
+// when ctx does, or by Stop.
+func (s *Setup) Open(ctx context.Context) (*Broker, error) {
 	c := s.config.Broker()
 	b := &Broker{config: c, compat: s.config.Compat, options: s.options,
 		log:     s.options.Log.With("broker", c.Name),
@@ -185,7 +195,7 @@ func (b *Broker) url() string {
 	return "vm://" + b.config.Name
 }
 
-// open starts the loop, then the ports, then the bridges, then the control socket.
+// open starts the loop, the control socket and the ports.
 func (b *Broker) open() error {
 	b.loops.Go("loop", func(ctx context.Context) error {
 		b.loop.Run(ctx)
@@ -209,6 +219,11 @@ func (b *Broker) open() error {
 	for _, l := range b.listeners {
 		l.Start()
 	}
+	return nil
+}
+
+// StartBridges lets the broker's network connectors dial.
+func (b *Broker) StartBridges() {
 	b.loop.Post(func() {
 		for _, p := range b.core.DoubtedPeers() {
 			b.home.WatchDoubts(p, bridge.DefaultOptions(b.compat).InDoubtTimeout)
@@ -219,7 +234,6 @@ func (b *Broker) open() error {
 			}
 		}
 	})
-	return nil
 }
 
 // connectorConfigs gives the networkConnector of each connector, in their order.

@@ -12,23 +12,17 @@ import (
 )
 
 // run is the goroutine of a consumer with a handler.
-func (k *Consumer) run(h Handler) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	k.session.conn.tasks.Go(func() {
-		select {
-		case <-k.closed:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
+func (k *Consumer) run(ctx context.Context, h Handler) error {
 	for {
 		m, err := k.receive(ctx, false)
+		over := m == nil && (ctx.Err() != nil || k.isOver())
+		if over {
+			return nil
+		}
 		if err != nil {
-			if errors.Is(err, context.Canceled) || k.isOver() {
-				return
-			}
 			k.report(err)
+		}
+		if m == nil {
 			continue
 		}
 		k.session.turn.Lock()
@@ -61,7 +55,7 @@ func (k *Consumer) judgeLocked(m *Message, failed error) error {
 	if s.mode == Transacted {
 		return nil
 	}
-	if k.err != nil || !slices.Contains(k.delivered, m.delivery) {
+	if k.goneLocked() || !slices.Contains(k.delivered, m.delivery) {
 		return nil // closed, or the handler did it itself
 	}
 	one := []*delivery{m.delivery}

@@ -199,11 +199,13 @@ func TestRedeliveryDelays(t *testing.T) {
 		{"default", DefaultRedelivery(), []time.Duration{s, s, s}},
 		{"steady", Redelivery{Initial: s, Delay: 3 * s}, []time.Duration{s, 3 * s, 3 * s}},
 		{
-			"exponential", Redelivery{Initial: s, Exponential: true, Multiplier: 2},
+			"exponential",
+			Redelivery{Initial: s, Exponential: true, Multiplier: 2},
 			[]time.Duration{s, 2 * s, 4 * s},
 		},
 		{
-			"bounded", Redelivery{Initial: s, Exponential: true, Multiplier: 5, MaxDelay: 7 * s},
+			"bounded",
+			Redelivery{Initial: s, Exponential: true, Multiplier: 5, MaxDelay: 7 * s},
 			[]time.Duration{s, 5 * s, 7 * s, 7 * s},
 		},
 		{
@@ -275,7 +277,7 @@ func TestURIs(t *testing.T) {
 func TestDestinations(t *testing.T) {
 	for text, want := range map[string]string{
 		"A": "queue://A", "queue://A": "queue://A", "topic://A.>": "topic://A.>",
-		" temp-queue://x:1 ": "temp-queue://x:1", "queue://A?consumer.priority=1": "",
+		"temp-queue://x:1": "temp-queue://x:1", "queue://A?consumer.priority=1": "",
 		"queue://": "error", "": "error", "queue://?a=b": "error",
 	} {
 		d, err := ParseDestination(text)

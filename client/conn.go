@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hopwire/internal/rungroup"
 	"hopwire/openwire"
 )
 
@@ -18,9 +19,8 @@ type Conn struct {
 	settings settings
 	id       *openwire.ConnectionId
 	info     *openwire.ConnectionInfo
-	done     chan struct{} // closed when the connection is over
-	stop     context.CancelFunc
-	tasks    sync.WaitGroup // supervisor, callbacks and handlers
+	done     chan struct{}   // closed when the connection is over
+	tasks    *rungroup.Group // supervisor, callbacks and handlers
 
 	mu        sync.Mutex    // guards what follows and everything in sessions, producers, consumers
 	link      *link         // nil while there is none
@@ -76,6 +76,7 @@ func Dial(ctx context.Context, uri string, opts ...Option) (*Conn, error) {
 		target: t, settings: t.settings, done: make(chan struct{}), up: make(chan struct{}),
 		commands: 1, pending: map[int32]*call{}, consumers: map[openwire.ConsumerId]*Consumer{},
 		producers: map[openwire.ProducerId]*Producer{}, eventKick: make(chan struct{}, 1),
+		tasks: rungroup.New(context.Background()),
 	}
 	for _, o := range opts {
 		o(&c.settings)
@@ -103,10 +104,8 @@ func Dial(ctx context.Context, uri string, opts ...Option) (*Conn, error) {
 	}
 	c.link = l
 	close(c.up)
-	life, stop := context.WithCancel(context.Background())
-	c.stop = stop
-	c.tasks.Go(func() { c.supervise(life, l) })
-	c.tasks.Go(c.callBack)
+	c.tasks.Go("supervise", func(ctx context.Context) error { return c.supervise(ctx, l) })
+	c.tasks.Go("call back", func(context.Context) error { return c.callBack() })
 	return c, nil
 }
 
@@ -148,9 +147,10 @@ func (c *Conn) Err() error {
 // returned. A second Close returns nil.
 func (c *Conn) Close(ctx context.Context) error {
 	c.mu.Lock()
-	if c.ending || c.err != nil {
+	over := c.ending || c.goneLocked()
+	if over {
 		c.mu.Unlock()
-		c.tasks.Wait()
+		_ = c.tasks.Wait() // they report by the handlers
 		return nil
 	}
 	sessions := append([]*Session(nil), c.sessions...)
@@ -163,7 +163,7 @@ func (c *Conn) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.failLocked(ErrClosed)
 	c.mu.Unlock()
-	c.tasks.Wait()
+	_ = c.tasks.Wait() // they report by the handlers
 	return err
 }
 
@@ -225,7 +225,7 @@ func (c *Conn) failLocked(err error) {
 		c.reportLocked(err)
 	}
 	close(c.done)
-	c.stop()
+	c.tasks.Stop()
 	if c.link != nil {
 		c.link.close(err)
 		c.link = nil
@@ -246,7 +246,7 @@ func (c *Conn) postLocked(f func()) {
 }
 
 // callBack is the goroutine that calls the program's functions.
-func (c *Conn) callBack() {
+func (c *Conn) callBack() error {
 	for {
 		over := false
 		select {
@@ -267,7 +267,7 @@ func (c *Conn) callBack() {
 			}
 		}
 		if over {
-			return
+			return nil
 		}
 	}
 }
@@ -290,6 +290,11 @@ func (c *Conn) withLink(ctx context.Context, f func(*link) error) error {
 			err := c.overLocked()
 			c.mu.Unlock()
 			return err
+		}
+		if l := c.link; l != nil && l.why(nil) != nil {
+			c.interruptLocked(l, lost(l, nil))
+			c.mu.Unlock()
+			continue
 		}
 		l, up := c.link, c.up
 		if l != nil && l.hasRoom() {
@@ -314,6 +319,9 @@ func (c *Conn) withLink(ctx context.Context, f func(*link) error) error {
 		}
 	}
 }
+
+// goneLocked tells whether the connection is over.
+func (c *Conn) goneLocked() bool { return c.err != nil }
 
 // overLocked is the error of a call on a connection that is over.
 func (c *Conn) overLocked() error {

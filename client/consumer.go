@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"hopwire/openwire"
@@ -58,7 +57,7 @@ func WithDurable(name string) ConsumerOption {
 // Handler is called with each message of a consumer. When it returns an error in a mode other than
 // Transacted, the message is delivered again by the redelivery policy; in a transacted session the
 // transaction is rolled back. In the modes ClientAck and IndividualAck the handler acknowledges
-// itself. The context ends with the consumer.
+// itself. The context ends with the connection.
 type Handler func(ctx context.Context, m *Message) error
 
 // Consumer receives messages.
@@ -112,13 +111,13 @@ func (s *Session) Consume(ctx context.Context, d *Destination, h Handler, opts .
 	if err != nil {
 		return nil, err
 	}
-	s.conn.tasks.Go(func() { k.run(h) })
+	s.conn.tasks.Go("handler", func(ctx context.Context) error { return k.run(ctx, h) })
 	return k, nil
 }
 
 func (s *Session) newConsumer(d *Destination, browser bool, opts []ConsumerOption,
 ) (*Consumer, error) {
-	plain, values, err := splitOptions(d)
+	plain, query, err := splitOptions(d)
 	if err != nil {
 		return nil, err
 	}
@@ -127,15 +126,8 @@ func (s *Session) newConsumer(d *Destination, browser bool, opts []ConsumerOptio
 		Destination: plain, Browser: browser, DispatchAsync: c.settings.dispatchAsync,
 		Exclusive: c.settings.exclusive && !isTopic(plain) && !browser, ClientID: c.info.ClientID,
 	}}
-	for _, key := range sortedKeys(values) {
-		name, ok := strings.CutPrefix(key, "consumer.")
-		if !ok {
-			return nil, fmt.Errorf("destination %s: unknown option %s; those of consumers begin "+
-				"with consumer.", FormatDestination(plain), key)
-		}
-		if err := o.set(name, values.Get(key)); err != nil {
-			return nil, fmt.Errorf("destination %s: %w", FormatDestination(plain), err)
-		}
+	if err := apply(query, o.setters()); err != nil {
+		return nil, fmt.Errorf("destination %s: %w", FormatDestination(plain), err)
 	}
 	for _, f := range opts {
 		f(&o)
@@ -274,12 +266,12 @@ func (k *Consumer) take(ack bool) (*Message, error) {
 	}
 	m := d.received()
 	k.handling = !ack
-	switch {
-	case k.session.mode == AutoAck || k.session.mode == DupsOKAck:
+	switch k.session.mode {
+	case AutoAck, DupsOKAck:
 		if ack {
 			err = k.autoLocked(d)
 		}
-	default:
+	case ClientAck, IndividualAck, Transacted:
 		err = k.extendLocked()
 	}
 	return m, err
@@ -389,7 +381,7 @@ func (k *Consumer) Close() error {
 	c := k.session.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k.err != nil || k.closing {
+	if k.goneLocked() || k.closing {
 		return nil
 	}
 	k.closeLocked()
@@ -404,6 +396,9 @@ func (k *Consumer) settleLocked() error {
 	return k.finishLocked()
 }
 
+// goneLocked tells whether the broker no longer knows the consumer.
+func (k *Consumer) goneLocked() bool { return k.err != nil }
+
 // closeLocked ends receiving.
 func (k *Consumer) closeLocked() {
 	if k.err == nil && !k.closing {
@@ -415,7 +410,7 @@ func (k *Consumer) closeLocked() {
 
 // finishLocked removes the consumer at the broker.
 func (k *Consumer) finishLocked() error {
-	if k.err != nil {
+	if k.goneLocked() {
 		return nil
 	}
 	var err error

@@ -2,8 +2,6 @@ package client
 
 import (
 	"fmt"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -70,70 +68,35 @@ func isTopic(d *Destination) bool {
 	return d.Type == openwire.TypeTopic || d.Type == openwire.TypeTempTopic
 }
 
-// splitOptions cuts the options off a destination's name.
-func splitOptions(d *Destination) (*Destination, url.Values, error) {
+// splitOptions cuts the options off a destination's name, as a query.
+func splitOptions(d *Destination) (plain *Destination, query string, err error) {
 	if d == nil {
-		return nil, nil, fmt.Errorf("no destination given")
+		return nil, "", fmt.Errorf("no destination given")
 	}
-	name, query, found := strings.Cut(d.PhysicalName, "?")
+	name, query, _ := strings.Cut(d.PhysicalName, "?")
 	if name == "" {
-		return nil, nil, fmt.Errorf("destination %q: it has no name", d.PhysicalName)
+		return nil, "", fmt.Errorf("destination %q: it has no name", d.PhysicalName)
 	}
-	if !found {
-		return d, nil, nil
-	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return nil, nil, fmt.Errorf("destination %s: %w", FormatDestination(d), err)
-	}
-	return &Destination{Type: d.Type, PhysicalName: name}, values, nil
+	return &Destination{Type: d.Type, PhysicalName: name}, query, nil
 }
 
-// sortedKeys gives errors a fixed order.
-func sortedKeys(values url.Values) []string {
-	keys := make([]string, 0, len(values))
-	for key := range values {
-		keys = append(keys, key)
+// setters are the options that a consumer's destination may carry.
+func (o *consumerOptions) setters() map[string]setter {
+	return map[string]setter{
+		"consumer.prefetchSize": func(value string) error {
+			o.prefetchSet = true
+			return number32(&o.prefetch)(value)
+		},
+		"consumer.maximumPendingMessageLimit": number32(&o.info.MaximumPendingMessageLimit),
+		"consumer.noLocal":                    truth(&o.info.NoLocal),
+		"consumer.dispatchAsync":              truth(&o.info.DispatchAsync),
+		"consumer.retroactive":                truth(&o.info.Retroactive),
+		"consumer.exclusive":                  truth(&o.info.Exclusive),
+		"consumer.selector":                   word(&o.info.Selector),
+		"consumer.priority": func(value string) error {
+			n, err := strconv.ParseInt(value, 10, 8)
+			o.info.Priority = int8(n)
+			return err
+		},
 	}
-	slices.Sort(keys)
-	return keys
-}
-
-// set applies one consumer.* option of a destination to a ConsumerInfo.
-func (o *consumerOptions) set(key, value string) error {
-	var err error
-	number := func(bits int) int64 {
-		var n int64
-		n, err = strconv.ParseInt(value, 10, bits)
-		return n
-	}
-	truth := func() bool {
-		var b bool
-		b, err = strconv.ParseBool(value)
-		return b
-	}
-	switch key {
-	case "prefetchSize":
-		o.prefetch, o.prefetchSet = int32(number(32)), true
-	case "maximumPendingMessageLimit":
-		o.info.MaximumPendingMessageLimit = int32(number(32))
-	case "noLocal":
-		o.info.NoLocal = truth()
-	case "dispatchAsync":
-		o.info.DispatchAsync = truth()
-	case "retroactive":
-		o.info.Retroactive = truth()
-	case "exclusive":
-		o.info.Exclusive = truth()
-	case "selector":
-		o.info.Selector = value
-	case "priority":
-		o.info.Priority = int8(number(8))
-	default:
-		return fmt.Errorf("unknown option consumer.%s", key)
-	}
-	if err != nil {
-		return fmt.Errorf("option consumer.%s=%q: %w", key, value, err)
-	}
-	return nil
 }

@@ -35,8 +35,7 @@ func (c *Conn) establish(ctx context.Context, again bool) (*link, error) {
 			if err == nil {
 				return l, nil
 			}
-			var refused *BrokerError
-			if errors.As(err, &refused) && !again {
+			if _, refused := errors.AsType[*BrokerError](err); refused && !again {
 				return nil, err
 			}
 			if ctx.Err() != nil {
@@ -68,29 +67,35 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // supervise is the goroutine that reads a link and, with failover, replaces it when it is lost.
-func (c *Conn) supervise(ctx context.Context, l *link) {
+func (c *Conn) supervise(ctx context.Context, l *link) error {
 	for {
 		err := c.read(l)
-		l.close(err)
-		l.tasks.Wait()
-		err = unavailable(l.addr, fmt.Errorf("connection lost: %w", l.why(err)))
-		if !c.interrupt(err) {
-			return
+		l.end(err)
+		err = lost(l, err)
+		c.mu.Lock()
+		again := c.interruptLocked(l, err)
+		c.mu.Unlock()
+		if !again {
+			return nil
 		}
 		next, failed := c.establish(ctx, true)
 		if failed != nil {
 			c.mu.Lock()
 			c.failLocked(fmt.Errorf("%w: %w", ErrUnavailable, failed))
 			c.mu.Unlock()
-			return
+			return nil
 		}
 		if !c.resume(next) {
-			next.close(ErrClosed)
-			next.tasks.Wait()
-			return
+			next.end(ErrClosed)
+			return nil
 		}
 		l = next
 	}
+}
+
+// lost is the error of a link that ended.
+func lost(l *link, err error) error {
+	return unavailable(l.addr, fmt.Errorf("connection lost: %w", l.why(err)))
 }
 
 // read handles what comes until the link ends.
@@ -106,10 +111,8 @@ func (c *Conn) read(l *link) error {
 	}
 }
 
-// interrupt takes note that the link is lost; false means that it will not be replaced.
-func (c *Conn) interrupt(err error) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// interruptLocked takes note that a link is lost; false means that it will not be replaced.
+func (c *Conn) interruptLocked(l *link, err error) bool {
 	if c.err != nil {
 		return false
 	}
@@ -117,9 +120,11 @@ func (c *Conn) interrupt(err error) bool {
 		if c.ending {
 			err = ErrClosed
 		}
-		c.link = nil
 		c.failLocked(err)
 		return false
+	}
+	if c.link != l {
+		return true // it was noticed before
 	}
 	c.link = nil
 	c.up = make(chan struct{})

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"hopwire/internal/rungroup"
 	"hopwire/openwire"
 )
 
@@ -38,14 +39,12 @@ func (c *Conn) connect(ctx context.Context, e endpoint, again bool) (*link, erro
 	conn.Close()
 	if l != nil {
 		err = l.why(err)
-		l.close(err)
-		l.tasks.Wait()
+		l.end(err)
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	var refused *BrokerError
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*BrokerError](err); refused {
 		return nil, fmt.Errorf("%s: %w", e.addr, err)
 	}
 	return nil, unavailable(e.addr, err)
@@ -74,13 +73,15 @@ func (c *Conn) greet(conn net.Conn, e endpoint) (*link, error) {
 	}
 	l := &link{
 		addr: e.addr, conn: conn, kick: make(chan struct{}, 1), closed: make(chan struct{}),
+		tasks: rungroup.New(context.Background()),
 	}
 	l.frames = openwire.NewFrameReader(l)
 	// Both sides send at once: on a pipe without a buffer our write needs the peer to read.
 	written := make(chan error, 1)
-	l.tasks.Go(func() {
+	l.tasks.Go("greet", func(context.Context) error {
 		_, err := conn.Write(out)
 		written <- err
+		return nil
 	})
 	batch, err := l.frames.ReadBatch()
 	if len(batch) == 0 {

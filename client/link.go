@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hopwire/internal/rungroup"
 	"hopwire/openwire"
 )
 
@@ -32,7 +33,7 @@ type link struct {
 	kick   chan struct{}
 	closed chan struct{}
 	once   sync.Once
-	tasks  sync.WaitGroup
+	tasks  *rungroup.Group // the writer and the monitor
 
 	mu    sync.Mutex // guards what follows; nothing else is locked under it
 	enc   *openwire.Encoder
@@ -54,10 +55,16 @@ func (l *link) Read(p []byte) (int, error) {
 
 // start runs the writer and, if silence is to be noticed, the monitor.
 func (l *link) start(monitor bool) {
-	l.tasks.Go(l.write)
+	l.tasks.Go("write", func(context.Context) error { return l.write() })
 	if monitor && l.format.Inactivity > 0 {
-		l.tasks.Go(l.watch)
+		l.tasks.Go("watch", func(context.Context) error { return l.watch() })
 	}
+}
+
+// end closes the link and waits until nothing of it runs.
+func (l *link) end(cause error) {
+	l.close(cause)
+	_ = l.tasks.Wait() // what ended them is the link's cause
 }
 
 // close ends the link; the first cause counts.
@@ -70,6 +77,7 @@ func (l *link) close(cause error) {
 		l.mu.Unlock()
 		close(l.closed)
 		l.conn.Close()
+		l.tasks.Stop()
 	})
 }
 
@@ -95,7 +103,7 @@ func wakeAll(waiters *chan struct{}) {
 func (l *link) add(cmd openwire.Command) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cause != nil {
+	if l.deadLocked() {
 		return nil
 	}
 	buf, err := l.enc.Append(l.buf, cmd)
@@ -111,13 +119,18 @@ func (l *link) add(cmd openwire.Command) error {
 func (l *link) hasRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.cause != nil || len(l.buf) < roomBytes
+	return l.roomLocked()
 }
+
+func (l *link) roomLocked() bool { return l.deadLocked() || len(l.buf) < roomBytes }
+
+// deadLocked tells whether the link was closed.
+func (l *link) deadLocked() bool { return l.cause != nil }
 
 // waitRoom waits until hasRoom may have become true.
 func (l *link) waitRoom(ctx context.Context) error {
 	l.mu.Lock()
-	if l.cause != nil || len(l.buf) < roomBytes {
+	if l.roomLocked() {
 		l.mu.Unlock()
 		return nil
 	}
@@ -137,7 +150,7 @@ func (l *link) waitRoom(ctx context.Context) error {
 // flush waits until all that was added is written.
 func (l *link) flush(ctx context.Context) error {
 	l.mu.Lock()
-	if l.cause != nil || len(l.buf) == 0 && !l.busy {
+	if l.deadLocked() || len(l.buf) == 0 && !l.busy {
 		l.mu.Unlock()
 		return nil
 	}
@@ -155,13 +168,13 @@ func (l *link) flush(ctx context.Context) error {
 }
 
 // write is the goroutine that writes what waits, all of it at once.
-func (l *link) write() {
+func (l *link) write() error {
 	var spare []byte
 	for {
 		select {
 		case <-l.kick:
 		case <-l.closed:
-			return
+			return nil
 		}
 		l.mu.Lock()
 		out := l.buf
@@ -173,7 +186,7 @@ func (l *link) write() {
 			l.sent.Store(true)
 			if _, err := l.conn.Write(out); err != nil {
 				l.close(err)
-				return
+				return nil
 			}
 		}
 		l.mu.Lock()
@@ -190,14 +203,14 @@ func (l *link) write() {
 
 // watch is the goroutine that keeps the peer from finding us silent and closes the link when the
 // peer is.
-func (l *link) watch() {
+func (l *link) watch() error {
 	quiet := l.format.Inactivity
 	first := time.NewTimer(l.format.InitialDelay)
 	defer first.Stop()
 	select {
 	case <-first.C:
 	case <-l.closed:
-		return
+		return nil
 	}
 	tick := time.NewTicker(max(quiet/3, time.Millisecond))
 	defer tick.Stop()
@@ -205,17 +218,17 @@ func (l *link) watch() {
 		if !l.sent.Swap(false) {
 			if err := l.add(&openwire.KeepAliveInfo{}); err != nil {
 				l.close(err)
-				return
+				return nil
 			}
 		}
 		select {
 		case <-tick.C:
 		case <-l.closed:
-			return
+			return nil
 		}
 		if time.Since(time.Unix(0, l.heard.Load())) > quiet {
 			l.close(fmt.Errorf("%w (%v)", errQuiet, quiet))
-			return
+			return nil
 		}
 	}
 }

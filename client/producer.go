@@ -72,6 +72,7 @@ type Producer struct {
 	// Guarded by conn.mu.
 	sequence int64
 	underWay int           // messages of SendAsync without confirmation
+	unheard  int           // and those whose confirmation the program has not heard of
 	bytes    int64         // sent and not acknowledged by ProducerAck
 	progress chan struct{} // closed when underWay or bytes fall; nil if nobody waits
 	err      error         // why it is closed
@@ -122,23 +123,16 @@ func (s *Session) Producer(ctx context.Context, d *Destination, opts ...SendOpti
 }
 
 func (p *Producer) readOptions(d *Destination) (*Destination, error) {
-	plain, values, err := splitOptions(d)
+	plain, query, err := splitOptions(d)
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range sortedKeys(values) {
-		value := values.Get(key)
-		switch key {
-		case "producer.windowSize":
-			err = number32(&p.info.WindowSize)(value)
-		case "producer.dispatchAsync":
-			err = truth(&p.info.DispatchAsync)(value)
-		default:
-			err = fmt.Errorf("unknown option; known are producer.windowSize, producer.dispatchAsync")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("destination %s, option %s: %w", plain.PhysicalName, key, err)
-		}
+	err = apply(query, map[string]setter{
+		"producer.windowSize":    number32(&p.info.WindowSize),
+		"producer.dispatchAsync": truth(&p.info.DispatchAsync),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("destination %s: %w", FormatDestination(plain), err)
 	}
 	return plain, nil
 }
@@ -184,6 +178,7 @@ func (p *Producer) SendAsync(ctx context.Context, m *Message, confirmed func(err
 	}
 	if err := p.await(ctx, func() bool { return p.underWay < p.defaults.window }, func() {
 		p.underWay++
+		p.unheard++
 	}); err != nil {
 		return err
 	}
@@ -198,11 +193,7 @@ func (p *Producer) SendAsync(ctx context.Context, m *Message, confirmed func(err
 				if err == nil {
 					err = answerError(answer)
 				}
-				p.underWay--
-				wakeAll(&p.progress)
-				if confirmed != nil {
-					c.postLocked(func() { confirmed(err) })
-				}
+				p.confirmedLocked(confirmed, err)
 			})
 			if err == nil && p.session.mode == Transacted {
 				p.session.noteLocked(w)
@@ -212,16 +203,34 @@ func (p *Producer) SendAsync(ctx context.Context, m *Message, confirmed func(err
 	}
 	if err != nil {
 		c.mu.Lock()
-		p.underWay--
-		wakeAll(&p.progress)
+		p.confirmedLocked(nil, err)
 		c.mu.Unlock()
 	}
 	return err
 }
 
-// Flush waits until every message of SendAsync is confirmed or refused.
+// confirmedLocked makes room in the window and tells the program.
+func (p *Producer) confirmedLocked(confirmed func(error), err error) {
+	p.underWay--
+	wakeAll(&p.progress)
+	if confirmed == nil {
+		p.unheard--
+		return
+	}
+	c := p.session.conn
+	c.postLocked(func() {
+		confirmed(err)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		p.unheard--
+		wakeAll(&p.progress)
+	})
+}
+
+// Flush waits until every message of SendAsync is confirmed or refused, and the program was told.
+// A confirmation must not call it, nor Close.
 func (p *Producer) Flush(ctx context.Context) error {
-	return p.await(ctx, func() bool { return p.underWay == 0 }, func() {})
+	return p.await(ctx, func() bool { return p.unheard == 0 }, func() {})
 }
 
 // await waits until a condition holds, and then does something under the same lock.

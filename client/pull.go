@@ -24,7 +24,7 @@ func (k *Consumer) ask(ctx context.Context) error {
 		timeout = max(time.Until(deadline).Milliseconds(), 1)
 	}
 	return k.session.conn.withLink(ctx, func(*link) error {
-		if k.pull != nil || len(k.queue) > 0 || k.err != nil {
+		if k.pull != nil || len(k.queue) > 0 || k.goneLocked() {
 			return nil
 		}
 		return k.pullLocked(timeout)

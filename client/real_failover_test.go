@@ -11,9 +11,15 @@ import (
 	"hopwire/test/proxy"
 )
 
-// TestFailoverAgainstActiveMQ loses connections to a real broker, and the broker itself.
-func TestFailoverAgainstActiveMQ(t *testing.T) {
-	b := broker.Start(t, broker.ActiveMQ, broker.Options{Name: "real", Persistent: true})
+// TestFailoverAgainstRealBrokers loses connections to a real broker, and the broker itself.
+func TestFailoverAgainstRealBrokers(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.String(), func(t *testing.T) { playFailover(t, kind) })
+	}
+}
+
+func playFailover(t *testing.T, kind broker.Kind) {
+	b := broker.Start(t, kind, broker.Options{Name: "real", Persistent: true})
 	link := proxy.Start(t, b.Addr())
 	const options = ")?initialReconnectDelay=5&maxReconnectDelay=100"
 	broken := "failover:(" + link.URL() + options

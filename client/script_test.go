@@ -210,7 +210,7 @@ func cut(c *Conn) {
 	c.mu.Lock()
 	c.failLocked(ErrClosed)
 	c.mu.Unlock()
-	c.tasks.Wait()
+	_ = c.tasks.Wait()
 }
 
 // during runs what blocks until the broker's end did its part, and returns its error.

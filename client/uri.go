@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/url"
@@ -90,7 +91,7 @@ func (t *target) parseFailover(rest string) error {
 	if err := apply(query, options); err != nil {
 		return err
 	}
-	for _, one := range strings.Split(list, ",") {
+	for one := range strings.SplitSeq(list, ",") {
 		if err := t.parseTCP(strings.TrimSpace(one)); err != nil {
 			return err
 		}
@@ -189,7 +190,7 @@ func apply(query string, options map[string]setter) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range sortedKeys(values) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		set, ok := options[key]
 		if !ok {
 			return fmt.Errorf("unknown option %s; known are %s", key, alike(key, options))
@@ -214,7 +215,8 @@ func alike(key string, options map[string]setter) string {
 		}
 	}
 	if same == nil {
-		same = append(plain, "jms.*")
+		plain = append(plain, "jms.*")
+		same = plain
 	}
 	slices.Sort(same)
 	return strings.Join(same, ", ")

@@ -83,6 +83,8 @@ type ExplainRow struct {
 	Since    time.Duration // age of the oldest of them at this broker
 	Releases string        // what would release them
 	Example  message.MessageID
+
+	last *queue.Copy // counted; a bridge may have several subscriptions
 }
 
 // releases says, per reason, what would change it.
@@ -221,6 +223,10 @@ func (e *explainer) add(r message.Reason, who string, c *queue.Copy) {
 		row = &ExplainRow{Reason: r, Who: who, Releases: releases[r], Example: c.Message.ID}
 		e.rows[k] = row
 	}
+	if row.last == c {
+		return
+	}
+	row.last = c
 	row.Count++
 	row.Since = max(row.Since, e.b.env.Mono()-c.Arrived)
 }

@@ -185,12 +185,18 @@ func headers(m *client.Message) [][2]string {
 		mode = "persistent"
 	}
 	all := [][2]string{
-		{"JMSMessageID", m.ID}, {"JMSDestination", client.FormatDestination(m.Destination)},
-		{"JMSDeliveryMode", mode}, {"JMSPriority", fmt.Sprint(m.Priority)},
-		{"JMSRedelivered", fmt.Sprint(m.Redelivered())}, {"JMSTimestamp", moment(m.Timestamp)},
-		{"JMSExpiration", moment(m.Expiration)}, {"JMSCorrelationID", m.CorrelationID},
-		{"JMSReplyTo", client.FormatDestination(m.ReplyTo)}, {"JMSType", m.Type},
-		{"JMSXGroupID", m.GroupID}, {"JMSXUserID", m.UserID},
+		{"JMSMessageID", m.ID},
+		{"JMSDestination", client.FormatDestination(m.Destination)},
+		{"JMSDeliveryMode", mode},
+		{"JMSPriority", fmt.Sprint(m.Priority)},
+		{"JMSRedelivered", fmt.Sprint(m.Redelivered())},
+		{"JMSTimestamp", moment(m.Timestamp)},
+		{"JMSExpiration", moment(m.Expiration)},
+		{"JMSCorrelationID", m.CorrelationID},
+		{"JMSReplyTo", client.FormatDestination(m.ReplyTo)},
+		{"JMSType", m.Type},
+		{"JMSXGroupID", m.GroupID},
+		{"JMSXUserID", m.UserID},
 	}
 	return slices.DeleteFunc(all, func(h [2]string) bool { return h[1] == "" })
 }

@@ -35,6 +35,11 @@ type grammar struct {
 	Status  statusCommand  `cmd:"" help:"Show running brokers, their bridges and destinations."`
 	Explain explainCommand `cmd:"" help:"Tell why a queue's messages are where they are."`
 	Stop    stopCommand    `cmd:"" help:"Stop running brokers."`
+
+	Producer producerCommand `cmd:"" help:"Send messages to a broker, Hopwire or ActiveMQ."`
+	Consumer consumerCommand `cmd:"" help:"Receive messages from a broker."`
+	Browse   browseCommand   `cmd:"" help:"Look at the messages of a queue without taking them."`
+
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 

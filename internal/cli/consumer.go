@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"hopwire/client"
@@ -49,17 +48,13 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer leave()
-	var line sync.Mutex
+	out := &lines{out: s.out}
 	return parallel(ctx, "consumer", c.Threads, func(ctx context.Context, name string) error {
 		started := time.Now()
 		n, err := c.receive(ctx, conn, from, mode, name, func(text string) {
-			line.Lock()
-			defer line.Unlock()
-			fmt.Fprintf(s.out, "%s: %s\n", name, text)
+			out.printf("%s: %s\n", name, text)
 		})
-		line.Lock()
-		defer line.Unlock()
-		fmt.Fprintf(s.out, "%s: received %d messages from %s %s\n", name, n,
+		out.printf("%s: received %d messages from %s %s\n", name, n,
 			client.FormatDestination(from), rate(n, time.Since(started)))
 		return err
 	})

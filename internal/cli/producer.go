@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -141,13 +142,26 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer leave()
+	out := &lines{out: s.out}
 	return parallel(ctx, "producer", c.Threads, func(ctx context.Context, name string) error {
 		started := time.Now()
 		n, err := c.send(ctx, conn, to)
-		fmt.Fprintf(s.out, "%s: sent %d messages to %s %s\n", name, n,
+		out.printf("%s: sent %d messages to %s %s\n", name, n,
 			client.FormatDestination(to), rate(n, time.Since(started)))
 		return err
 	})
+}
+
+// lines lets several goroutines write whole lines.
+type lines struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (l *lines) printf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.out, format, args...)
 }
 
 // parallel runs something several times at once and gives the first errors.

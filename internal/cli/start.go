@@ -61,13 +61,16 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) err
 		}
 	}
 	for _, setup := range setups {
-		b, err := setup.Start(ctx)
+		b, err := setup.Open(ctx)
 		if err != nil {
 			stop()
 			return err
 		}
 		brokers = append(brokers, b)
-		fmt.Fprint(out, describe(setup, b))
+	}
+	for i, b := range brokers {
+		b.StartBridges()
+		fmt.Fprint(out, describe(setups[i], b))
 	}
 	fmt.Fprintln(out, "ready")
 	unhook := context.AfterFunc(ctx, func() {

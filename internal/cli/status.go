@@ -170,12 +170,16 @@ func bytes(n int64) string {
 // stopCommand is hopwire stop.
 type stopCommand struct {
 	brokerFlag
+	All bool `short:"a" help:"All brokers of this user, also of several processes."`
 }
 
 // Run stops brokers and waits until they are gone.
 func (c *stopCommand) Run(ctx context.Context, s *streams) error {
 	clients, err := c.clients(ctx)
 	if err != nil {
+		return err
+	}
+	if err := c.sure(ctx, clients); err != nil {
 		return err
 	}
 	for _, client := range clients {
@@ -186,6 +190,28 @@ func (c *stopCommand) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		fmt.Fprintf(s.out, "broker %s stopped\n", client.Name)
+	}
+	return nil
+}
+
+// sure refuses to stop the brokers of several processes that nobody named.
+func (c *stopCommand) sure(ctx context.Context, clients []*control.Client) error {
+	if c.All || c.Broker != "" {
+		return nil
+	}
+	pids := map[int]bool{}
+	var names []string
+	for _, client := range clients {
+		st, err := client.Status(ctx)
+		if err != nil {
+			return err
+		}
+		pids[st.PID] = true
+		names = append(names, client.Name)
+	}
+	if len(pids) > 1 {
+		return usageError{fmt.Sprintf("brokers of %d processes are running (%s); stop one with"+
+			" --broker NAME, or --all", len(pids), strings.Join(names, ", "))}
 	}
 	return nil
 }

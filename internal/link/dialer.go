@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"hopwire/internal/bridge"
@@ -52,7 +53,8 @@ type dial struct {
 // the connector, which retries by itself. The uri's wireFormat options are those of this side's
 // hello.
 func (d *Dialer) Dial(uri string, up func(bridge.Link, bridge.Hello),
-	receive func(message.Command), down func(error)) func() {
+	receive func(message.Command), down func(error),
+) func() {
 	ctx, cancel := context.WithCancel(d.opt.Group.Context())
 	x := &dial{d: d, uri: uri, cancel: cancel, up: up, receive: receive, down: down}
 	if !d.opt.Group.Go("dial "+uri, func(context.Context) error {
@@ -79,12 +81,12 @@ func (x *dial) connect(ctx context.Context) {
 	}
 	if !loop.Post(func() {
 		if x.over {
-			c.Close()
+			_ = c.Close()
 			return
 		}
 		x.begin(c, offer)
 	}) {
-		c.Close()
+		_ = c.Close()
 	}
 }
 
@@ -102,7 +104,7 @@ func (x *dial) reach(ctx context.Context) (*transport.Conn, wire.Offer, error) {
 			if offer, err = offerTo(c, uri); err == nil {
 				return c, offer, nil
 			}
-			c.Close()
+			_ = c.Close()
 		}
 		errs = append(errs, err)
 		if ctx.Err() != nil {
@@ -117,14 +119,11 @@ func (x *dial) reach(ctx context.Context) (*transport.Conn, wire.Offer, error) {
 
 // oneLine joins errors without line breaks.
 func oneLine(errs []error) error {
-	text := ""
-	for i, err := range errs {
-		if i > 0 {
-			text += "; "
-		}
-		text += err.Error()
+	var text []string
+	for _, err := range errs {
+		text = append(text, err.Error())
 	}
-	return message.Errorf(message.Unavailable, "%s", text)
+	return message.Errorf(message.Unavailable, "%s", strings.Join(text, "; "))
 }
 
 func offerTo(c *transport.Conn, uri string) (wire.Offer, error) {
@@ -163,8 +162,10 @@ func (x *dial) greeted(p wire.Peer) {
 }
 
 func helloOf(p wire.Peer) bridge.Hello {
-	return bridge.Hello{Remote: p.Remote, Version: p.Format.Version, MaxFrame: p.MaxFrame(),
-		HopwireLevel: p.HopwireLevel}
+	return bridge.Hello{
+		Remote: p.Remote, Version: p.Format.Version, MaxFrame: p.MaxFrame(),
+		HopwireLevel: p.HopwireLevel,
+	}
 }
 
 func (x *dial) phase() string {
@@ -200,11 +201,12 @@ func (x *dial) ended(phase string, err error) {
 
 // lineOf is the one line about an end: where, in what phase, why.
 func lineOf(where, phase string, err error) error {
-	var e *message.Error
 	kind := message.Unavailable
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*message.Error](err); ok {
 		kind = e.Kind
 	}
-	return &message.Error{Kind: kind, Text: fmt.Sprintf("%s: %s: %v", where, phase, plain(err)),
-		Cause: err}
+	return &message.Error{
+		Kind: kind, Text: fmt.Sprintf("%s: %s: %v", where, phase, plain(err)),
+		Cause: err,
+	}
 }

@@ -42,28 +42,40 @@ type house struct {
 
 func newHouse(t testing.TB, name string) *house {
 	t.Helper()
+	return newHouseAt(t, name, "")
+}
+
+// newHouseAt makes a house whose connector's URI has options.
+func newHouseAt(t testing.TB, name, options string) *house {
+	t.Helper()
 	h := &house{t: t, name: name, loop: loop.New()}
 	group := rungroup.New(context.Background())
 	committer := store.NewCommitter(mem.New(), h.loop.Post)
-	h.broker = broker.New(h.loop, committer, nil, broker.Options{Name: name, Persistent: true,
-		Advisories: true})
+	h.broker = broker.New(h.loop, committer, nil, broker.Options{
+		Name: name, Persistent: true,
+		Advisories: true,
+	})
 	h.loop.OnTurn(h.broker.EndTurn)
 	hub := wire.NewHub(h.loop)
-	h.home = bridge.NewHome(bridge.Config{Local: h.broker, Env: h.loop,
+	h.home = bridge.NewHome(bridge.Config{
+		Local: h.broker, Env: h.loop,
 		Dialer: NewDialer(Options{Hub: hub, Group: group}),
 		Observe: func(e bridge.Event) {
 			h.mu.Lock()
 			h.events = append(h.events, fmt.Sprintf("%s %s %v %v %s", e.Connector, e.State, e.Kind,
 				e.Destination, e.Text))
 			h.mu.Unlock()
-		}})
+		},
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { h.loop.Run(ctx); close(ended) }()
 	var err error
-	h.listener, err = front.Listen(front.Options{Name: name, URI: "tcp://127.0.0.1:0",
+	h.listener, err = front.Listen(front.Options{
+		Name: name, URI: "tcp://127.0.0.1:0" + options,
 		Broker: h.broker, Hub: hub, Group: group, Peers: NewPeers(h.home, nil),
-		Log: slog.New(slog.DiscardHandler)})
+		Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +161,10 @@ type user struct {
 func (h *house) user(id string) *user {
 	h.t.Helper()
 	l := loop.New()
-	u := &user{t: h.t, id: message.ConnectionID(id), hub: wire.NewHub(l),
-		got: make(chan message.Command, 10_000)}
+	u := &user{
+		t: h.t, id: message.ConnectionID(id), hub: wire.NewHub(l),
+		got: make(chan message.Command, 10_000),
+	}
 	group := rungroup.New(context.Background())
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -161,10 +175,12 @@ func (h *house) user(id string) *user {
 	}
 	up := make(chan struct{})
 	l.Call(ctx, func() {
-		u.s = wire.New(wire.Config{Hub: u.hub, Group: group, Conn: conn,
+		u.s = wire.New(wire.Config{
+			Hub: u.hub, Group: group, Conn: conn,
 			Offer: wire.DefaultOffer(), Name: "user", Up: func(wire.Peer) { close(up) },
 			Receive: func(c message.Command) { u.got <- c },
-			Down:    func(error) { close(u.got) }})
+			Down:    func(error) { close(u.got) },
+		})
 		u.s.Start()
 	})
 	<-up
@@ -232,9 +248,11 @@ func (u *user) consume(d message.Destination) message.ConsumerID {
 
 func (u *user) produce(d message.Destination, seq int64, text string) {
 	u.t.Helper()
-	m := &message.Message{ID: message.MessageID{Producer: u.producer(), Sequence: seq},
+	m := &message.Message{
+		ID:       message.MessageID{Producer: u.producer(), Sequence: seq},
 		Producer: u.producer(), Destination: d, Persistent: true, Priority: 4,
-		Body: message.BytesBody, Content: []byte(text)}
+		Body: message.BytesBody, Content: []byte(text),
+	}
 	u.ask(m)
 }
 
@@ -245,8 +263,10 @@ func (u *user) receive() *message.Message {
 		x, ok := c.(*message.MessageDispatch)
 		return ok && x.Message != nil
 	}).(*message.MessageDispatch)
-	u.tell(&message.MessageAck{Consumer: d.Consumer, Destination: d.Destination,
-		Type: message.IndividualAck, Last: d.Message.ID, HasLast: true, Count: 1})
+	u.tell(&message.MessageAck{
+		Consumer: d.Consumer, Destination: d.Destination,
+		Type: message.IndividualAck, Last: d.Message.ID, HasLast: true, Count: 1,
+	})
 	return d.Message
 }
 

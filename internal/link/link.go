@@ -30,7 +30,8 @@ func NewPeers(home *bridge.Home, log *slog.Logger) *Peers {
 
 // Adopt makes the accepting half of a duplex bridge of a connection whose peer was let in.
 func (p *Peers) Adopt(s *wire.Session, info *message.BrokerInfo) (func(message.Command),
-	func(error), error) {
+	func(error), error,
+) {
 	a, err := p.home.Accept(s, helloOf(s.Peer()), info)
 	if err != nil {
 		return nil, nil, err
@@ -48,7 +49,8 @@ func (p *Peers) Adopt(s *wire.Session, info *message.BrokerInfo) (func(message.C
 func refuse(s *wire.Session, m *message.Message, err error) {
 	if m.ResponseRequired {
 		s.Send(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
-			Class: "javax.jms.JMSException", Message: err.Error()}})
+			Class: "javax.jms.JMSException", Message: err.Error(),
+		}})
 	}
 }
 
@@ -57,7 +59,8 @@ func refuse(s *wire.Session, m *message.Message, err error) {
 func unsent(s *wire.Session, c message.Command, err error, receive func(message.Command)) {
 	if m, ok := c.(*message.Message); ok && m.ResponseRequired {
 		receive(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
-			Class: "javax.jms.JMSException", Message: err.Error()}})
+			Class: "javax.jms.JMSException", Message: err.Error(),
+		}})
 		return
 	}
 	s.Close(err.Error())

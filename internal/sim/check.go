@@ -66,6 +66,9 @@ func (c *checker) once(f *Fate) bool {
 		return false
 	}
 	ends := c.r.p.Crashes || c.r.p.Stops
+	if f.Resent && ends {
+		return false // a broker knows its producers' messages as long as it lives
+	}
 	return !ends || f.Persistent && !c.r.p.Ahead
 }
 
@@ -75,7 +78,7 @@ func (c *checker) delivered(d *Delivery) {
 		c.violate("P2", "nobody sent %s", f)
 		return
 	}
-	if f.Finals > 0 && c.once(f) {
+	if f.Finals > 0 && !d.Stale && c.once(f) {
 		c.violate("P3", "delivered after it was consumed: %s", f)
 	}
 	c.circles(d)
@@ -103,7 +106,7 @@ func (c *checker) circles(d *Delivery) {
 func (c *checker) order(d *Delivery) {
 	p := &c.r.p
 	if !p.tree() || p.Consumers > 1 || p.Replay || p.Hop || p.ClientCrash || p.Crashes || p.Stops || p.Volatile ||
-		c.settled || d.Redelivery > 0 || p.ActiveMQ >= 0 || p.Sessions || p.InDoubt > 0 {
+		c.settled || d.Redelivery > 0 || p.ActiveMQ >= 0 || p.Sessions || p.InDoubt > 0 || p.Resend {
 		return
 	}
 	f := d.Fate

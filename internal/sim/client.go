@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hopwire/internal/message"
@@ -27,6 +28,7 @@ type Client struct {
 	sequence  int64
 	tx        *clientTx
 	onDown    func()
+	unsure    []unsure // sent, wants an answer and has none
 	// Refusals are the errors that the broker reported without being asked.
 	Refusals []string
 }
@@ -53,20 +55,52 @@ func (c *Client) Connect(n *Node) bool {
 		return false
 	}
 	c.conns++
-	c.node = n
 	c.id = message.ConnectionID(fmt.Sprintf("ID:%s-%d", c.name, c.conns))
+	c.sequence, c.unsure = 0, nil
+	c.open(n, false)
+	return true
+}
+
+// unsure is a send without an answer yet.
+type unsure struct {
+	m      *message.Message
+	fate   *Fate
+	answer func(error)
+}
+
+// Reconnect is Connect as failover does it: under the same ids, and what had no answer is sent
+// again.
+func (c *Client) Reconnect(n *Node) bool {
+	if c.conns == 0 || c.node != nil {
+		return c.Connect(n)
+	}
+	if n.life == nil || n.stopping {
+		return false
+	}
+	c.open(n, true)
+	again := c.unsure
+	c.unsure = nil
+	for _, u := range again {
+		u.fate.Resent = true
+		c.submit(u)
+	}
+	return true
+}
+
+func (c *Client) open(n *Node, again bool) {
+	c.node = n
 	c.answers = map[int32]func(error){}
 	c.consumers, c.order = map[message.ConsumerID]*Consumer{}, nil
-	c.tx, c.sequence = nil, 0
+	c.tx = nil
 	s := c.w.cable("client "+c.name, n.cfg.Name).connect("client "+c.name, n.cfg.Name)
 	c.end = s.ends[0]
 	c.end.does, c.end.recv, c.end.down = map[int32]func(*life){}, c.receive, c.lost
 	n.life.accept(s.ends[1], 0, "openwire")
 	c.w.trace("%s: connects to %s", c.name, n.cfg.Name)
-	c.send(&message.ConnectionInfo{ID: c.id, ClientID: fmt.Sprintf("%s-%d", c.name, c.conns)})
+	c.send(&message.ConnectionInfo{ID: c.id, ClientID: fmt.Sprintf("%s-%d", c.name, c.conns),
+		FaultTolerant: again, FailoverReconnect: again})
 	c.send(&message.SessionInfo{ID: message.SessionID{Connection: c.id, Value: 1}})
 	c.send(&message.ProducerInfo{ID: c.producer()})
-	return true
 }
 
 func (c *Client) producer() message.ProducerID {
@@ -204,15 +238,22 @@ func (c *Client) Send(m Mail, answer func(error)) message.MessageID {
 		c.send(msg)
 		return msg.ID
 	}
-	c.ask(msg, func(err error) {
-		if err == nil {
-			c.w.ledger.confirmed(fate)
-		} else {
-			fate.Refused = true
-		}
-		answer(err)
-	})
+	c.submit(unsure{msg, fate, answer})
 	return msg.ID
+}
+
+// submit sends a message and waits for the answer.
+func (c *Client) submit(u unsure) {
+	c.unsure = append(c.unsure, u)
+	c.ask(u.m, func(err error) {
+		c.unsure = slices.DeleteFunc(c.unsure, func(x unsure) bool { return x.m == u.m })
+		if err == nil {
+			c.w.ledger.confirmed(u.fate)
+		} else {
+			u.fate.Refused = true
+		}
+		u.answer(err)
+	})
 }
 
 // clientTx is an open transaction: what it sent and what it acknowledged.

@@ -111,6 +111,9 @@ func (s *Consumer) handle(d *message.MessageDispatch) {
 	if s.wants.Handle != nil {
 		s.wants.Handle(d.Message)
 	}
+	if s.wants.Mode == ClientAck && s.holds(x.Fate) {
+		s.Ack(len(s.open)) // an acknowledgement by ids cannot name the same message twice
+	}
 	s.open = append(s.open, x)
 	switch s.wants.Mode {
 	case Manual:
@@ -126,6 +129,15 @@ func (s *Consumer) handle(d *message.MessageDispatch) {
 	if s.wants.Prefetch < 0 && !s.closed {
 		s.pull()
 	}
+}
+
+func (s *Consumer) holds(f *Fate) bool {
+	for _, d := range s.open {
+		if d.Fate == f {
+			return true
+		}
+	}
+	return false
 }
 
 // Ack acknowledges the first n of what was handled and not acknowledged.

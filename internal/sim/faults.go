@@ -11,7 +11,7 @@ func (r *runner) startFaults() {
 	for _, k := range []struct {
 		on bool
 		f  fault
-	}{{r.p.Cuts, cutLink}, {r.p.Clogs, clogLink}, {r.p.Crashes, crashNode},
+	}{{r.p.Cuts, cutLink}, {r.p.Lingers, lingerLink}, {r.p.Clogs, clogLink}, {r.p.Crashes, crashNode},
 		{r.p.Stops, stopNode}, {r.p.FullDisks, fillDisk}, {r.p.SlowDisks, slowDisk},
 		{r.p.Jumps, jumpClock}} {
 		if k.on {
@@ -56,6 +56,12 @@ func cutLink(r *runner) func() {
 	}
 	r.w.Cut(a, b, r.p.Detect)
 	return func() { r.w.Heal(a, b) }
+}
+
+func lingerLink(r *runner) func() {
+	a, b := r.anyPair()
+	r.w.Linger(a, b, r.w.within(4*time.Second))
+	return nil
 }
 
 func clogLink(r *runner) func() {

@@ -19,6 +19,7 @@ type Fate struct {
 	Refused    bool // the producer was told no, or rolled back
 	Deliveries []*Delivery
 	Finals     int  // consumed for good
+	Resent     bool // by its producer
 	Released   bool // given free from doubt without an answer
 }
 
@@ -34,7 +35,10 @@ type Delivery struct {
 	Acked      bool // the application acknowledged it
 	Handled    bool // the broker executed that
 	Final      bool // and it is durable
-	life       *life
+	// Stale says that the connection was gone when the application got it, unnoticed: the broker
+	// gives it to others.
+	Stale bool
+	life  *life
 }
 
 type fateKey struct {
@@ -78,7 +82,7 @@ func (l *Ledger) delivered(d *message.MessageDispatch, s *Consumer) *Delivery {
 		l.fates[key] = f
 	}
 	x := &Delivery{Fate: f, Node: s.c.node, Client: s.c.name, Consumer: s.id, At: l.w.now,
-		Redelivery: d.RedeliveryCounter, Path: m.BrokerPath}
+		Redelivery: d.RedeliveryCounter, Path: m.BrokerPath, Stale: s.c.end.gone()}
 	f.Deliveries = append(f.Deliveries, x)
 	if l.w.opt.Trace != nil {
 		l.w.trace("%s: gets %s %s redelivery=%d path=%v", s.c.name, d.Destination, m.ID,
@@ -101,9 +105,6 @@ func (l *Ledger) acked(d *Delivery, at *life) {
 		}
 	})
 }
-
-// died is told of a crash: acknowledgements that were not durable never happened.
-func (l *Ledger) died(at *life) {}
 
 // told reads what a broker tells of itself.
 func (l *Ledger) told(at *life, e broker.Event) {

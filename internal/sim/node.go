@@ -123,6 +123,9 @@ func (n *Node) Start() {
 	}
 	n.w.trace("%s: starts, %d stored destinations", n.cfg.Name, len(headers))
 	store, local, clock := n.cfg.Plant.around(l)
+	if p := n.cfg.Plant; p != nil && p.Headers != nil {
+		headers = p.Headers(headers)
+	}
 	l.core = broker.New(clock, store, headers, broker.Options{
 		Name: n.cfg.Name, ID: n.ID(), URL: "sim://" + n.cfg.Name,
 		Persistent: !n.cfg.Volatile, Advisories: !n.cfg.NoAdvisories, Policies: n.cfg.Policies,
@@ -190,7 +193,6 @@ func (n *Node) Crash(lost bool, detect time.Duration) {
 		e.close()
 	}
 	n.disk.crash()
-	n.w.ledger.died(l)
 }
 
 // Stop ends the broker cleanly; done is called when it is down.

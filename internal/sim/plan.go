@@ -33,12 +33,17 @@ type Plan struct {
 	Producers int
 	Messages  int // of each producer
 	Consumers int
-	Volatile  bool // some messages are not persistent
-	Sessions  bool // producers and consumers use transactions
-	Memory    int64
+	Volatile  bool          // some messages are not persistent
+	Sessions  bool          // producers and consumers use transactions
+	Memory    int64         // memoryLimit of each queue
+	Broker    int64         // memoryUsage of each broker
+	Resend    bool          // producers send again what was not confirmed when they come back
+	Twin      bool          // two connectors between each pair
+	Suppress  bool          // suppressDuplicateQueueSubscriptions
 	Length    time.Duration // of the time with faults
 
 	Hop, ClientCrash            bool
+	Lingers                     bool
 	Cuts, Clogs, Crashes, Stops bool
 	FullDisks, SlowDisks, Jumps bool
 	Detect                      time.Duration // how late a broken connection is noticed at most
@@ -78,6 +83,11 @@ func Draw(seed uint64) Plan {
 	if some(15) {
 		p.Memory = int64(pick(20_000, 100_000))
 	}
+	p.Resend, p.Twin, p.Suppress = some(30), some(10), some(15)
+	p.Lingers = some(25)
+	if some(10) {
+		p.Broker = int64(pick(100_000, 400_000))
+	}
 	p.OneConsumer = p.Replay && p.TTL == 10 && some(60)
 	return p
 }
@@ -98,9 +108,13 @@ func (p *Plan) String() string {
 	add("forwardAhead", p.Ahead)
 	add("volatile", p.Volatile)
 	add("transactions", p.Sessions)
+	add("resend", p.Resend)
+	add("twin", p.Twin)
+	add("suppress", p.Suppress)
 	add("hop", p.Hop)
 	add("clientCrash", p.ClientCrash)
 	add("cuts", p.Cuts)
+	add("lingers", p.Lingers)
 	add("clogs", p.Clogs)
 	add("crashes", p.Crashes)
 	add("stops", p.Stops)
@@ -108,9 +122,9 @@ func (p *Plan) String() string {
 	add("slowDisks", p.SlowDisks)
 	add("jumps", p.Jumps)
 	add("oneConsumer", p.OneConsumer)
-	return fmt.Sprintf("seed %d: %s of %d, activemq=%d ttl=%d prefetch=%d delay=%v inDoubt=%v memory=%d"+
+	return fmt.Sprintf("seed %d: %s of %d, activemq=%d ttl=%d prefetch=%d delay=%v inDoubt=%v memory=%d/%d"+
 		" queues=%d producers=%dx%d consumers=%d %v detect=%v turn=%d: %s", p.Seed, p.Topology,
-		p.Brokers, p.ActiveMQ, p.TTL, p.Prefetch, p.Delay, p.InDoubt, p.Memory, p.Queues,
+		p.Brokers, p.ActiveMQ, p.TTL, p.Prefetch, p.Delay, p.InDoubt, p.Memory, p.Broker, p.Queues,
 		p.Producers, p.Messages, p.Consumers, p.Length, p.Detect, p.TurnEvents,
 		strings.Join(on, " "))
 }
@@ -139,7 +153,7 @@ func (p *Plan) pairs() [][2]int {
 
 // tree reports whether there is one way between any two brokers.
 func (p *Plan) tree() bool {
-	return p.Brokers == 2 || p.Topology == "line" || p.Topology == "star"
+	return !p.Twin && (p.Brokers == 2 || p.Topology == "line" || p.Topology == "star")
 }
 
 // strict reports whether nothing may be delivered twice: all brokers are ours, and nobody gives up
@@ -160,22 +174,29 @@ func (p *Plan) policies() *policy.Map {
 func (p *Plan) build(w *World, plant *Plant) {
 	for i := range p.Brokers {
 		w.Broker(NodeConfig{Name: nameOf(i), ActiveMQ: i == p.ActiveMQ, Policies: p.policies(),
-			Plant: plant})
+			MemoryLimit: p.Broker, Plant: plant})
 	}
 	for _, x := range p.pairs() {
-		a, b := nameOf(x[0]), nameOf(x[1])
-		if p.Duplex && w.rnd.IntN(4) > 0 {
-			w.Node(a).Connect(p.connector(a, b, true))
-			continue
+		p.link(w, nameOf(x[0]), nameOf(x[1]), "")
+		if p.Twin {
+			p.link(w, nameOf(x[0]), nameOf(x[1]), "2")
 		}
-		w.Node(a).Connect(p.connector(a, b, false))
-		w.Node(b).Connect(p.connector(b, a, false))
 	}
 }
 
-func (p *Plan) connector(from, to string, duplex bool) bridge.Options {
+func (p *Plan) link(w *World, a, b, name string) {
+	if p.Duplex && w.rnd.IntN(4) > 0 {
+		w.Node(a).Connect(p.connector(a, b, name, true))
+		return
+	}
+	w.Node(a).Connect(p.connector(a, b, name, false))
+	w.Node(b).Connect(p.connector(b, a, name, false))
+}
+
+func (p *Plan) connector(from, to, name string, duplex bool) bridge.Options {
 	o := bridge.DefaultOptions(5)
-	o.Name = from + to
+	o.Name = from + to + name
+	o.SuppressDuplicateQueueSubscriptions = p.Suppress
 	o.URIs = []string{"sim://" + to}
 	o.Duplex = duplex
 	o.ConduitSubscriptions, o.DecreaseNetworkConsumerPriority = p.Conduit, p.Decrease

@@ -4,6 +4,7 @@ import (
 	"hopwire/internal/bridge"
 	"hopwire/internal/broker"
 	"hopwire/internal/loop"
+	"hopwire/internal/store"
 )
 
 // Plant is a fault planted in a broker, to see that the checkers find it: what stands between the
@@ -12,6 +13,8 @@ type Plant struct {
 	Store func(l *Life, s broker.Storage) broker.Storage
 	Local func(l *Life, b *broker.Broker) bridge.Local
 	Clock func(l *Life, e loop.Env) loop.Env
+	// Headers changes what the broker finds at its start.
+	Headers func(h []store.Header) []store.Header
 }
 
 // Life is what a planted fault may know of the broker it is in.

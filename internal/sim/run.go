@@ -103,7 +103,7 @@ func (x *worker) open() {
 		return
 	}
 	rnd := r.w.rnd
-	wants := Wants{From: r.p.queue(x.queue), Prefetch: []int{1, 5, 100, 1000}[rnd.IntN(4)],
+	wants := Wants{From: r.p.queue(x.queue), Prefetch: []int{-1, 1, 5, 100, 1000}[rnd.IntN(5)],
 		Mode: AckMode(rnd.IntN(3)), Batch: 1 + rnd.IntN(5), Work: r.w.within(20 * time.Millisecond)}
 	if r.p.Sessions && rnd.IntN(2) == 0 {
 		wants.Mode = Transacted
@@ -142,7 +142,7 @@ func (s *sender) next() {
 	}
 	if s.c.node == nil {
 		s.tx = 0
-		if !s.c.Connect(s.home) {
+		if !s.connect() {
 			r.w.After(500*time.Millisecond, s.next)
 			return
 		}
@@ -156,6 +156,14 @@ func (s *sender) next() {
 	}
 	gap := r.p.Length / time.Duration(r.p.Messages) * 3
 	r.w.After(r.w.within(gap), s.next)
+}
+
+// connect opens the connection, or opens it again and sends what was not confirmed.
+func (s *sender) connect() bool {
+	if s.r.p.Resend {
+		return s.c.Reconnect(s.home)
+	}
+	return s.c.Connect(s.home)
 }
 
 func (s *sender) send() {
@@ -214,6 +222,26 @@ const (
 	drainMost = 15 * time.Minute
 )
 
+// takeAll opens a consumer that stays, as soon as the broker is up.
+func (r *runner) takeAll(n *Node, q int) {
+	c := r.w.Client(fmt.Sprintf("D%s%d", n.cfg.Name, q))
+	open := func() bool {
+		if !c.Connect(n) {
+			return false
+		}
+		c.Consume(Wants{From: r.p.queue(q), Prefetch: 100})
+		return true
+	}
+	var retry func()
+	retry = func() {
+		if !open() {
+			r.w.After(time.Second, retry)
+		}
+	}
+	c.OnDown(retry)
+	retry()
+}
+
 // drain gives the applications of the end everything that is left.
 func (r *runner) drain() {
 	r.w.Run(time.Second)
@@ -230,9 +258,7 @@ func (r *runner) drain() {
 	}
 	for _, n := range at {
 		for q := range r.p.Queues {
-			c := r.w.Client(fmt.Sprintf("D%s%d", n.cfg.Name, q))
-			c.Connect(n)
-			c.Consume(Wants{From: r.p.queue(q), Prefetch: 100})
+			r.takeAll(n, q)
 		}
 	}
 	for waited := time.Duration(0); waited < drainMost && r.check.left() != ""; {

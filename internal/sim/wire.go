@@ -23,7 +23,8 @@ type cable struct {
 // socket is one connection over a cable.
 type socket struct {
 	cable *cable
-	ends  [2]*end // who called, who was called
+	stall time.Duration // nothing arrives before
+	ends  [2]*end       // who called, who was called
 }
 
 // end is one side of a socket.
@@ -93,6 +94,10 @@ func (e *end) put(p packet) {
 }
 
 func (c *cable) arrive(p packet) {
+	if wait := p.from.socket.stall - c.w.now; wait > 0 {
+		c.w.After(wait, func() { c.arrive(p) })
+		return
+	}
 	dir := c.direction(p.from.name)
 	if c.clogged[dir] {
 		c.held[dir] = append(c.held[dir], p)
@@ -155,6 +160,9 @@ func (e *end) hangUp(err error) {
 	e.env.post(end) // behind the commands that came before
 }
 
+// gone reports whether the connection is over, noticed or not.
+func (e *end) gone() bool { return e.severed || e.other().closed || e.other().severed }
+
 // forget takes a socket off its cable once both ends are closed.
 func (s *socket) forget() {
 	if s.ends[0].closed && s.ends[1].closed {
@@ -191,6 +199,21 @@ func (w *World) Reset(a, b string, detect time.Duration) {
 	w.trace("reset %s-%s, noticed within %v", a, b, detect)
 	for _, s := range slices.Clone(w.cable(a, b).sockets) {
 		s.sever(detect)
+	}
+}
+
+// Linger makes one side give up the connections between two brokers while what it sent is still on
+// its way: it arrives, up to d later, where the connection is not known to be over.
+func (w *World) Linger(a, b string, d time.Duration) {
+	w.trace("%s gives up its connections to %s, what it sent lingers for %v", a, b, d)
+	for _, s := range slices.Clone(w.cable(a, b).sockets) {
+		s.stall = w.now + d
+		for _, e := range s.ends {
+			if e.name == a && !e.closed {
+				e.put(packet{from: e})
+				e.hangUp(errors.New("no sign of life"))
+			}
+		}
 	}
 }
 

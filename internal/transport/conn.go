@@ -111,8 +111,10 @@ func (c *Conn) Watch(silence, delay time.Duration, keepAlive func(), silent func
 		return
 	}
 	every := max(silence/checksPerSilence, time.Millisecond)
-	w := &watcher{c: c, silence: silence, every: every, silent: silent, heard: time.Now(),
-		reads: c.reads.Load(), writes: c.writes.Load()}
+	w := &watcher{
+		c: c, silence: silence, every: every, silent: silent, heard: time.Now(),
+		reads: c.reads.Load(), writes: c.writes.Load(),
+	}
 	if c.opt.SendKeepAlive {
 		w.keepAlive = keepAlive
 	}

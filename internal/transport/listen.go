@@ -105,11 +105,13 @@ func (l *Listener) report(err error, pause time.Duration) {
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		l.log.Error("no more files can be opened: new connections wait; raise the limit of open "+
 			"files (ulimit -n, LimitNOFILE) or set maximumConnections",
-			"connector", l.uri.String(), "open", l.Open(), "limit", OpenFileLimit(), "retry", pause)
+			slog.String("connector", l.uri.String()), slog.Int("open", l.Open()),
+			slog.Uint64("limit", OpenFileLimit()), slog.Duration("retry", pause))
 		return
 	}
 	l.log.Error("a connection could not be accepted; it is tried again",
-		"connector", l.uri.String(), "error", err.Error(), "retry", pause)
+		slog.String("connector", l.uri.String()), slog.String("error", err.Error()),
+		slog.Duration("retry", pause))
 }
 
 func (l *Listener) admit(c net.Conn, handle func(*Conn)) {
@@ -120,8 +122,8 @@ func (l *Listener) admit(c net.Conn, handle func(*Conn)) {
 		if time.Since(l.full) >= reportEvery {
 			l.full = time.Now()
 			l.log.Warn("connections are refused: maximumConnections is reached; raise it in the uri",
-				"connector", l.uri.String(), "maximumConnections", most,
-				"remote", c.RemoteAddr().String())
+				slog.String("connector", l.uri.String()), slog.Int("maximumConnections", most),
+				slog.String("remote", c.RemoteAddr().String()))
 		}
 		return
 	}

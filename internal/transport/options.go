@@ -46,15 +46,19 @@ func ParseOptions(u URI) (Options, error) {
 	return o, nil
 }
 
-var inactivity = map[string]bool{"maxInactivityDuration": true,
-	"maxInactivityDurationInitalDelay": true, "minmumWireFormatVersion": true}
+var inactivity = map[string]bool{
+	"maxInactivityDuration":            true,
+	"maxInactivityDurationInitalDelay": true, "minmumWireFormatVersion": true,
+}
 
 // harmless are options of ActiveMQ that steer what does not exist here.
-var harmless = map[string]bool{"backlog": true, "useQueueForAccept": true, "trace": true,
+var harmless = map[string]bool{
+	"backlog": true, "useQueueForAccept": true, "trace": true,
 	"daemon": true, "stackSize": true, "ioBufferSize": true, "closeAsync": true,
 	"trafficClass": true, "diffServ": true, "typeOfService": true, "dynamicManagement": true,
 	"startLogging": true, "useLocalHost": true, "allowLinkStealing": true, "name": true,
-	"logWriterName": true, "jmxPort": true, "minimumThreads": true, "randomize": true}
+	"logWriterName": true, "jmxPort": true, "minimumThreads": true, "randomize": true,
+}
 
 func (o *Options) set(name, value string) (known, ok bool) {
 	switch name {

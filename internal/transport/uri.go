@@ -34,8 +34,10 @@ func (u URI) Address() string { return net.JoinHostPort(u.Host, u.Port) }
 var sockets = map[string]bool{"tcp": true, "nio": true}
 
 // encrypted are schemes that ActiveMQ has and that are refused here.
-var encrypted = map[string]bool{"ssl": true, "nio+ssl": true, "auto+ssl": true,
-	"auto+nio+ssl": true, "https": true, "wss": true}
+var encrypted = map[string]bool{
+	"ssl": true, "nio+ssl": true, "auto+ssl": true,
+	"auto+nio+ssl": true, "https": true, "wss": true,
+}
 
 // ParseURI reads a URI of one socket. "failover:", "static:" and the like are lists: see Members.
 func ParseURI(text string) (URI, error) {
@@ -119,7 +121,9 @@ const (
 
 // DefaultOptions are those of a URI without any.
 func DefaultOptions() Options {
-	return Options{ConnectionTimeout: DefaultConnectionTimeout, StallTimeout: DefaultStallTimeout,
+	return Options{
+		ConnectionTimeout: DefaultConnectionTimeout, StallTimeout: DefaultStallTimeout,
 		SoLinger: -1, TCPNoDelay: true, InactivityMonitor: true, SendKeepAlive: true,
-		WireFormat: map[string]string{}}
+		WireFormat: map[string]string{},
+	}
 }

@@ -61,9 +61,11 @@ func TestAMessageCostsTwoAllocationsInAndNoneOut(t *testing.T) {
 
 func TestAnAckCostsOneAllocation(t *testing.T) {
 	for name, f := range formats() {
-		a := &message.MessageAck{Destination: sample().Destination, Type: message.StandardAck,
+		a := &message.MessageAck{
+			Destination: sample().Destination, Type: message.StandardAck,
 			Consumer: message.ConsumerID{Connection: "ID:c", Session: 1, Value: 1},
-			Last:     sample().ID, First: sample().ID, HasFirst: true, HasLast: true, Count: 1}
+			Last:     sample().ID, First: sample().ID, HasFirst: true, HasLast: true, Count: 1,
+		}
 		frame, err := NewEncoder(f).Append(nil, a)
 		if err != nil {
 			t.Fatal(err)

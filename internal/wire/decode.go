@@ -93,24 +93,32 @@ func (d *Decoder) decoded(x openwire.DataStructure) message.Command {
 	case *openwire.MessageAck:
 		return d.ackIn(x)
 	case *openwire.MessageDispatch:
-		c := &message.MessageDispatch{Header: headIn(&x.BaseCommand),
+		c := &message.MessageDispatch{
+			Header:   headIn(&x.BaseCommand),
 			Consumer: consumerIn(x.ConsumerID), Destination: d.names.in(x.Destination),
-			RedeliveryCounter: x.RedeliveryCounter}
+			RedeliveryCounter: x.RedeliveryCounter,
+		}
 		if x.Message != nil {
 			c.Message = d.messageIn(x.Message)
 		}
 		return c
 	case *openwire.MessagePull:
-		return &message.MessagePull{Header: headIn(&x.BaseCommand),
+		return &message.MessagePull{
+			Header:   headIn(&x.BaseCommand),
 			Consumer: consumerIn(x.ConsumerID), Destination: plainIn(x.Destination),
-			Timeout: x.Timeout, CorrelationID: x.CorrelationID, MessageID: messageIDIn(x.MessageID)}
+			Timeout: x.Timeout, CorrelationID: x.CorrelationID, MessageID: messageIDIn(x.MessageID),
+		}
 	case *openwire.TransactionInfo:
-		return &message.TransactionInfo{Header: headIn(&x.BaseCommand),
+		return &message.TransactionInfo{
+			Header:     headIn(&x.BaseCommand),
 			Connection: connectionIn(x.ConnectionID), ID: transactionIn(x.TransactionID),
-			Type: message.TransactionType(x.Type)}
+			Type: message.TransactionType(x.Type),
+		}
 	case *openwire.ProducerAck:
-		return &message.ProducerAck{Header: headIn(&x.BaseCommand),
-			Producer: producerIn(x.ProducerID), Size: x.Size}
+		return &message.ProducerAck{
+			Header:   headIn(&x.BaseCommand),
+			Producer: producerIn(x.ProducerID), Size: x.Size,
+		}
 	case *openwire.KeepAliveInfo:
 		return &message.KeepAliveInfo{Header: headIn(&x.BaseCommand)}
 	case *openwire.ShutdownInfo:
@@ -132,26 +140,36 @@ func (d *Decoder) decodedAnswer(x openwire.DataStructure) message.Command {
 	case *openwire.Response:
 		return &message.Response{Header: headIn(&x.BaseCommand), Correlation: x.CorrelationID}
 	case *openwire.ExceptionResponse:
-		c := &message.Response{Header: headIn(&x.BaseCommand), Correlation: x.CorrelationID,
-			Exception: throwableIn(x.Exception)}
+		c := &message.Response{
+			Header: headIn(&x.BaseCommand), Correlation: x.CorrelationID,
+			Exception: throwableIn(x.Exception),
+		}
 		if c.Exception == nil {
-			c.Exception = &message.Throwable{Class: "javax.jms.JMSException",
-				Message: "the peer gave no reason"}
+			c.Exception = &message.Throwable{
+				Class:   "javax.jms.JMSException",
+				Message: "the peer gave no reason",
+			}
 		}
 		return c
 	case *openwire.IntegerResponse:
-		return &message.Response{Header: headIn(&x.BaseCommand), Correlation: x.CorrelationID,
-			Shape: message.IntegerResponse, Result: x.Result}
+		return &message.Response{
+			Header: headIn(&x.BaseCommand), Correlation: x.CorrelationID,
+			Shape: message.IntegerResponse, Result: x.Result,
+		}
 	case *openwire.DataResponse:
-		c := &message.Response{Header: headIn(&x.BaseCommand), Correlation: x.CorrelationID,
-			Shape: message.DataResponse}
+		c := &message.Response{
+			Header: headIn(&x.BaseCommand), Correlation: x.CorrelationID,
+			Shape: message.DataResponse,
+		}
 		if x.Data != nil {
 			c.Data = nestedIn(d, x.Data)
 		}
 		return c
 	case *openwire.DataArrayResponse:
-		c := &message.Response{Header: headIn(&x.BaseCommand), Correlation: x.CorrelationID,
-			Shape: message.DataArrayResponse}
+		c := &message.Response{
+			Header: headIn(&x.BaseCommand), Correlation: x.CorrelationID,
+			Shape: message.DataArrayResponse,
+		}
 		for _, t := range x.Data {
 			if id, ok := t.(openwire.TransactionId); ok {
 				c.Array = append(c.Array, transactionIn(id))
@@ -159,8 +177,10 @@ func (d *Decoder) decodedAnswer(x openwire.DataStructure) message.Command {
 		}
 		return c
 	case *openwire.ConnectionError:
-		return &message.ConnectionError{Header: headIn(&x.BaseCommand),
-			Exception: throwableIn(x.Exception), Connection: connectionIn(x.ConnectionID)}
+		return &message.ConnectionError{
+			Header:    headIn(&x.BaseCommand),
+			Exception: throwableIn(x.Exception), Connection: connectionIn(x.ConnectionID),
+		}
 	}
 	return nil
 }
@@ -175,34 +195,46 @@ func (d *Decoder) decodedInfo(x openwire.DataStructure) message.Command {
 	case *openwire.ConsumerInfo:
 		return d.consumerInfoIn(x)
 	case *openwire.ProducerInfo:
-		return &message.ProducerInfo{Header: headIn(&x.BaseCommand), ID: producerIn(x.ProducerID),
+		return &message.ProducerInfo{
+			Header: headIn(&x.BaseCommand), ID: producerIn(x.ProducerID),
 			Destination: plainIn(x.Destination), BrokerPath: pathIn(x.BrokerPath),
-			DispatchAsync: x.DispatchAsync, WindowSize: x.WindowSize}
+			DispatchAsync: x.DispatchAsync, WindowSize: x.WindowSize,
+		}
 	case *openwire.DestinationInfo:
-		return &message.DestinationInfo{Header: headIn(&x.BaseCommand),
+		return &message.DestinationInfo{
+			Header:     headIn(&x.BaseCommand),
 			Connection: connectionIn(x.ConnectionID), Destination: plainIn(x.Destination),
 			Op: message.DestinationOp(x.OperationType), Timeout: x.Timeout,
-			BrokerPath: pathIn(x.BrokerPath)}
+			BrokerPath: pathIn(x.BrokerPath),
+		}
 	case *openwire.RemoveInfo:
 		return d.removeIn(x)
 	case *openwire.RemoveSubscriptionInfo:
-		return &message.RemoveSubscriptionInfo{Header: headIn(&x.BaseCommand),
+		return &message.RemoveSubscriptionInfo{
+			Header:     headIn(&x.BaseCommand),
 			Connection: connectionIn(x.ConnectionID), ClientID: x.ClientID,
-			SubscriptionName: x.SubscriptionName}
+			SubscriptionName: x.SubscriptionName,
+		}
 	case *openwire.ConsumerControl:
-		return &message.ConsumerControl{Header: headIn(&x.BaseCommand),
+		return &message.ConsumerControl{
+			Header:   headIn(&x.BaseCommand),
 			Consumer: consumerIn(x.ConsumerID), Destination: plainIn(x.Destination),
-			Close: x.Close, Prefetch: x.Prefetch, Flush: x.Flush, Start: x.Start, Stop: x.Stop}
+			Close: x.Close, Prefetch: x.Prefetch, Flush: x.Flush, Start: x.Start, Stop: x.Stop,
+		}
 	case *openwire.ConnectionControl:
-		return &message.ConnectionControl{Header: headIn(&x.BaseCommand), Close: x.Close,
+		return &message.ConnectionControl{
+			Header: headIn(&x.BaseCommand), Close: x.Close,
 			Exit: x.Exit, FaultTolerant: x.FaultTolerant, Resume: x.Resume, Suspend: x.Suspend,
 			ConnectedBrokers: x.ConnectedBrokers, ReconnectTo: x.ReconnectTo,
-			RebalanceConnection: x.RebalanceConnection, Token: x.Token}
+			RebalanceConnection: x.RebalanceConnection, Token: x.Token,
+		}
 	case *openwire.BrokerInfo:
 		return brokerInfoIn(x)
 	case *openwire.BrokerSubscriptionInfo:
-		c := &message.BrokerSubscriptionInfo{Header: headIn(&x.BaseCommand),
-			Broker: brokerIn(x.BrokerID), Name: x.BrokerName}
+		c := &message.BrokerSubscriptionInfo{
+			Header: headIn(&x.BaseCommand),
+			Broker: brokerIn(x.BrokerID), Name: x.BrokerName,
+		}
 		for _, s := range x.SubscriptionInfos {
 			if s != nil {
 				c.Subscriptions = append(c.Subscriptions, d.consumerInfoIn(s))
@@ -257,8 +289,10 @@ func (d *Decoder) consumerInfoIn(x *openwire.ConsumerInfo) *message.ConsumerInfo
 	}
 	c.Destination, c.DestinationOptions = destinationIn(x.Destination)
 	if f := x.AdditionalPredicate; f != nil {
-		c.Filter = &message.NetworkFilter{Broker: brokerIn(f.NetworkBrokerID),
-			MessageTTL: f.MessageTTL, ConsumerTTL: f.ConsumerTTL}
+		c.Filter = &message.NetworkFilter{
+			Broker:     brokerIn(f.NetworkBrokerID),
+			MessageTTL: f.MessageTTL, ConsumerTTL: f.ConsumerTTL,
+		}
 		if d.version < filterTTLs {
 			c.Filter.MessageTTL, c.Filter.ConsumerTTL = f.NetworkTTL, f.NetworkTTL
 		}
@@ -270,8 +304,10 @@ func (d *Decoder) consumerInfoIn(x *openwire.ConsumerInfo) *message.ConsumerInfo
 const filterTTLs = 10
 
 func (d *Decoder) removeIn(x *openwire.RemoveInfo) message.Command {
-	c := &message.RemoveInfo{Header: headIn(&x.BaseCommand),
-		LastDelivered: x.LastDeliveredSequenceID}
+	c := &message.RemoveInfo{
+		Header:        headIn(&x.BaseCommand),
+		LastDelivered: x.LastDeliveredSequenceID,
+	}
 	if d.version < lastDelivered {
 		c.LastDelivered = message.LastDeliveredUnknown
 	}

@@ -33,7 +33,8 @@ func (e *Encoder) Append(dst []byte, c message.Command) ([]byte, error) {
 // AppendDelivery appends the dispatch of a message to a consumer. outTime (ms since the epoch)
 // becomes its brokerOutTime.
 func (e *Encoder) AppendDelivery(dst []byte, to message.ConsumerID, from message.Destination,
-	m *message.Message, redelivery int32, outTime int64) ([]byte, error) {
+	m *message.Message, redelivery int32, outTime int64,
+) ([]byte, error) {
 	s := &e.s
 	s.dispatch = openwire.MessageDispatch{
 		ConsumerID:        consumerTo(&s.consumer, to, true),
@@ -76,27 +77,37 @@ func encoded(c message.Command) openwire.DataStructure {
 	case *message.MessageAck:
 		return ackOut(c)
 	case *message.MessageDispatch:
-		x := &openwire.MessageDispatch{BaseCommand: headOut(&c.Header),
-			ConsumerID: consumerOut(c.Consumer), Destination: destinationOut(c.Destination),
-			RedeliveryCounter: c.RedeliveryCounter}
+		x := &openwire.MessageDispatch{
+			BaseCommand: headOut(&c.Header),
+			ConsumerID:  consumerOut(c.Consumer), Destination: destinationOut(c.Destination),
+			RedeliveryCounter: c.RedeliveryCounter,
+		}
 		if c.Message != nil {
 			x.Message = new(scratch).message(c.Message)
 		}
 		return x
 	case *message.MessagePull:
-		return &openwire.MessagePull{BaseCommand: headOut(&c.Header),
-			ConsumerID: consumerOut(c.Consumer), Destination: destinationOut(c.Destination),
-			Timeout: c.Timeout, CorrelationID: c.CorrelationID, MessageID: messageIDOut(c.MessageID)}
+		return &openwire.MessagePull{
+			BaseCommand: headOut(&c.Header),
+			ConsumerID:  consumerOut(c.Consumer), Destination: destinationOut(c.Destination),
+			Timeout: c.Timeout, CorrelationID: c.CorrelationID, MessageID: messageIDOut(c.MessageID),
+		}
 	case *message.TransactionInfo:
-		return &openwire.TransactionInfo{BaseCommand: headOut(&c.Header),
+		return &openwire.TransactionInfo{
+			BaseCommand:  headOut(&c.Header),
 			ConnectionID: connectionOut(c.Connection), TransactionID: transactionOut(c.ID),
-			Type: byte(c.Type)}
+			Type: byte(c.Type),
+		}
 	case *message.ProducerAck:
-		return &openwire.ProducerAck{BaseCommand: headOut(&c.Header),
-			ProducerID: producerOut(c.Producer), Size: c.Size}
+		return &openwire.ProducerAck{
+			BaseCommand: headOut(&c.Header),
+			ProducerID:  producerOut(c.Producer), Size: c.Size,
+		}
 	case *message.ConnectionError:
-		return &openwire.ConnectionError{BaseCommand: headOut(&c.Header),
-			Exception: throwableOut(c.Exception), ConnectionID: connectionOut(c.Connection)}
+		return &openwire.ConnectionError{
+			BaseCommand: headOut(&c.Header),
+			Exception:   throwableOut(c.Exception), ConnectionID: connectionOut(c.Connection),
+		}
 	case *message.KeepAliveInfo:
 		return &openwire.KeepAliveInfo{BaseCommand: headOut(&c.Header)}
 	case *message.ShutdownInfo:
@@ -104,8 +115,10 @@ func encoded(c message.Command) openwire.DataStructure {
 	case *message.FlushCommand:
 		return &openwire.FlushCommand{BaseCommand: headOut(&c.Header)}
 	case *message.ControlCommand:
-		return &openwire.ControlCommand{BaseCommand: headOut(&c.Header), Command: c.Command,
-			Empty: openwire.EmptyControlCommandCommand}
+		return &openwire.ControlCommand{
+			BaseCommand: headOut(&c.Header), Command: c.Command,
+			Empty: openwire.EmptyControlCommandCommand,
+		}
 	}
 	return encodedInfo(c)
 }
@@ -120,38 +133,50 @@ func encodedInfo(c message.Command) openwire.DataStructure {
 	case *message.ConsumerInfo:
 		return consumerInfoOut(c)
 	case *message.ProducerInfo:
-		return &openwire.ProducerInfo{BaseCommand: headOut(&c.Header),
-			ProducerID: producerOut(c.ID), Destination: destinationOut(c.Destination),
+		return &openwire.ProducerInfo{
+			BaseCommand: headOut(&c.Header),
+			ProducerID:  producerOut(c.ID), Destination: destinationOut(c.Destination),
 			BrokerPath: pathOut(c.BrokerPath), DispatchAsync: c.DispatchAsync,
-			WindowSize: c.WindowSize}
+			WindowSize: c.WindowSize,
+		}
 	case *message.DestinationInfo:
-		return &openwire.DestinationInfo{BaseCommand: headOut(&c.Header),
+		return &openwire.DestinationInfo{
+			BaseCommand:  headOut(&c.Header),
 			ConnectionID: connectionOut(c.Connection), Destination: destinationOut(c.Destination),
-			OperationType: byte(c.Op), Timeout: c.Timeout, BrokerPath: pathOut(c.BrokerPath)}
+			OperationType: byte(c.Op), Timeout: c.Timeout, BrokerPath: pathOut(c.BrokerPath),
+		}
 	case *message.RemoveInfo:
 		return removeOut(c)
 	case *message.RemoveSubscriptionInfo:
-		return &openwire.RemoveSubscriptionInfo{BaseCommand: headOut(&c.Header),
+		return &openwire.RemoveSubscriptionInfo{
+			BaseCommand:  headOut(&c.Header),
 			ConnectionID: connectionOut(c.Connection), ClientID: c.ClientID,
-			SubscriptionName: c.SubscriptionName}
+			SubscriptionName: c.SubscriptionName,
+		}
 	case *message.ConsumerControl:
-		return &openwire.ConsumerControl{BaseCommand: headOut(&c.Header),
+		return &openwire.ConsumerControl{
+			BaseCommand: headOut(&c.Header),
 			Destination: destinationOut(c.Destination), Close: c.Close,
 			ConsumerID: consumerOut(c.Consumer), Prefetch: c.Prefetch, Flush: c.Flush,
-			Start: c.Start, Stop: c.Stop}
+			Start: c.Start, Stop: c.Stop,
+		}
 	case *message.ConnectionControl:
-		return &openwire.ConnectionControl{BaseCommand: headOut(&c.Header), Close: c.Close,
+		return &openwire.ConnectionControl{
+			BaseCommand: headOut(&c.Header), Close: c.Close,
 			Exit: c.Exit, FaultTolerant: c.FaultTolerant, Resume: c.Resume, Suspend: c.Suspend,
 			ConnectedBrokers: c.ConnectedBrokers, ReconnectTo: c.ReconnectTo,
 			RebalanceConnection: c.RebalanceConnection, Token: c.Token,
 			// Clients want these two empty rather than null.
 			Empty: openwire.EmptyConnectionControlConnectedBrokers |
-				openwire.EmptyConnectionControlReconnectTo}
+				openwire.EmptyConnectionControlReconnectTo,
+		}
 	case *message.BrokerInfo:
 		return brokerInfoOut(c)
 	case *message.BrokerSubscriptionInfo:
-		x := &openwire.BrokerSubscriptionInfo{BaseCommand: headOut(&c.Header),
-			BrokerID: brokerOut(c.Broker), BrokerName: c.Name}
+		x := &openwire.BrokerSubscriptionInfo{
+			BaseCommand: headOut(&c.Header),
+			BrokerID:    brokerOut(c.Broker), BrokerName: c.Name,
+		}
 		for _, s := range c.Subscriptions {
 			x.SubscriptionInfos = append(x.SubscriptionInfos, consumerInfoOut(s))
 		}
@@ -163,13 +188,17 @@ func encodedInfo(c message.Command) openwire.DataStructure {
 func responseOut(c *message.Response) openwire.DataStructure {
 	head := headOut(&c.Header)
 	if c.Exception != nil {
-		return &openwire.ExceptionResponse{BaseCommand: head, CorrelationID: c.Correlation,
-			Exception: throwableOut(c.Exception)}
+		return &openwire.ExceptionResponse{
+			BaseCommand: head, CorrelationID: c.Correlation,
+			Exception: throwableOut(c.Exception),
+		}
 	}
 	switch c.Shape {
 	case message.IntegerResponse:
-		return &openwire.IntegerResponse{BaseCommand: head, CorrelationID: c.Correlation,
-			Result: c.Result}
+		return &openwire.IntegerResponse{
+			BaseCommand: head, CorrelationID: c.Correlation,
+			Result: c.Result,
+		}
 	case message.DataResponse:
 		x := &openwire.DataResponse{BaseCommand: head, CorrelationID: c.Correlation}
 		if c.Data != nil {
@@ -177,8 +206,10 @@ func responseOut(c *message.Response) openwire.DataStructure {
 		}
 		return x
 	case message.DataArrayResponse:
-		x := &openwire.DataArrayResponse{BaseCommand: head, CorrelationID: c.Correlation,
-			Data: make([]openwire.DataStructure, 0, len(c.Array))}
+		x := &openwire.DataArrayResponse{
+			BaseCommand: head, CorrelationID: c.Correlation,
+			Data: make([]openwire.DataStructure, 0, len(c.Array)),
+		}
 		for _, id := range c.Array {
 			x.Data = append(x.Data, transactionOut(id))
 		}
@@ -246,26 +277,34 @@ func consumerInfoOut(c *message.ConsumerInfo) *openwire.ConsumerInfo {
 		NetworkConsumerPath:        consumersOut(c.NetworkConsumerPath),
 	}
 	if f := c.Filter; f != nil {
-		x.AdditionalPredicate = &openwire.NetworkBridgeFilter{NetworkTTL: f.MessageTTL,
-			NetworkBrokerID: brokerOut(f.Broker), MessageTTL: f.MessageTTL, ConsumerTTL: f.ConsumerTTL}
+		x.AdditionalPredicate = &openwire.NetworkBridgeFilter{
+			NetworkTTL:      f.MessageTTL,
+			NetworkBrokerID: brokerOut(f.Broker), MessageTTL: f.MessageTTL, ConsumerTTL: f.ConsumerTTL,
+		}
 	}
 	return x
 }
 
 func removeOut(c *message.RemoveInfo) *openwire.RemoveInfo {
-	x := &openwire.RemoveInfo{BaseCommand: headOut(&c.Header),
-		LastDeliveredSequenceID: c.LastDelivered}
+	x := &openwire.RemoveInfo{
+		BaseCommand:             headOut(&c.Header),
+		LastDeliveredSequenceID: c.LastDelivered,
+	}
 	switch id := c.Object.(type) {
 	case message.ConnectionID:
 		x.ObjectID = &openwire.ConnectionId{Value: string(id)}
 	case message.SessionID:
 		x.ObjectID = &openwire.SessionId{ConnectionID: string(id.Connection), Value: id.Value}
 	case message.ConsumerID:
-		x.ObjectID = &openwire.ConsumerId{ConnectionID: string(id.Connection),
-			SessionID: id.Session, Value: id.Value}
+		x.ObjectID = &openwire.ConsumerId{
+			ConnectionID: string(id.Connection),
+			SessionID:    id.Session, Value: id.Value,
+		}
 	case message.ProducerID:
-		x.ObjectID = &openwire.ProducerId{ConnectionID: string(id.Connection),
-			SessionID: id.Session, Value: id.Value}
+		x.ObjectID = &openwire.ProducerId{
+			ConnectionID: string(id.Connection),
+			SessionID:    id.Session, Value: id.Value,
+		}
 	}
 	return x
 }

@@ -43,8 +43,10 @@ func TestLooseWithoutCacheUnlessTheUriAsksForMore(t *testing.T) {
 		p.Format.Version != 12 || p.HopwireLevel != 0 || p.MaxFrame() != 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
-	o, err := OfferOf(map[string]string{"tightEncodingEnabled": "true", "cacheEnabled": "true",
-		"stackTraceEnabled": "true", "maxInactivityDuration": "9000", "version": "9"})
+	o, err := OfferOf(map[string]string{
+		"tightEncodingEnabled": "true", "cacheEnabled": "true",
+		"stackTraceEnabled": "true", "maxInactivityDuration": "9000", "version": "9",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +93,11 @@ func TestVersionsAreNegotiatedDownAndNonsenseIsRefused(t *testing.T) {
 }
 
 func TestImpossibleWireFormatOptionsAreNamed(t *testing.T) {
-	for name, value := range map[string]string{"cacheSize": "50", "version": "13",
+	for name, value := range map[string]string{
+		"cacheSize": "50", "version": "13",
 		"sizePrefixDisabled": "true", "maxFrameSize": "0", "tightEncodingEnabled": "perhaps",
-		"maxInactivityDuration": "-1"} {
+		"maxInactivityDuration": "-1",
+	} {
 		options := map[string]string{name: value, "cacheEnabled": "true"}
 		if _, err := OfferOf(options); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s=%s: %v", name, value, err)
@@ -115,8 +119,10 @@ func TestOptionsBehindANameAreCutOffAndAConsumersAreKept(t *testing.T) {
 		{"a,b", "a,b", ""},
 		{"a?x=1,topic://b?y=2", "a,topic://b", "x=1"},
 	} {
-		x := &openwire.ConsumerInfo{Destination: &openwire.Destination{Type: openwire.TypeQueue,
-			PhysicalName: c.in}}
+		x := &openwire.ConsumerInfo{Destination: &openwire.Destination{
+			Type:         openwire.TypeQueue,
+			PhysicalName: c.in,
+		}}
 		got := NewDecoder(openwire.Format{Version: 12}).consumerInfoIn(x)
 		want := message.Destination{Kind: message.Queue, Name: c.name}
 		if got.Destination != want || got.DestinationOptions != c.options {
@@ -130,8 +136,11 @@ func TestOldNetworkFiltersHaveOneTTL(t *testing.T) {
 		f := openwire.Format{Version: version}
 		e := openwire.NewEncoder(f)
 		frame, err := e.Append(nil, &openwire.ConsumerInfo{
-			AdditionalPredicate: &openwire.NetworkBridgeFilter{NetworkTTL: 3, MessageTTL: 5,
-				ConsumerTTL: 5}})
+			AdditionalPredicate: &openwire.NetworkBridgeFilter{
+				NetworkTTL: 3, MessageTTL: 5,
+				ConsumerTTL: 5,
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,8 +106,10 @@ func consumerIn(x *openwire.ConsumerId) message.ConsumerID {
 	if x == nil {
 		return message.ConsumerID{}
 	}
-	return message.ConsumerID{Connection: textIn(x.ConnectionID, x.Empty),
-		Session: x.SessionID, Value: x.Value}
+	return message.ConsumerID{
+		Connection: textIn(x.ConnectionID, x.Empty),
+		Session:    x.SessionID, Value: x.Value,
+	}
 }
 
 func consumerOut(id message.ConsumerID) *openwire.ConsumerId {
@@ -140,8 +142,10 @@ func producerIn(x *openwire.ProducerId) message.ProducerID {
 	if x == nil {
 		return message.ProducerID{}
 	}
-	return message.ProducerID{Connection: textIn(x.ConnectionID, x.Empty),
-		Session: x.SessionID, Value: x.Value}
+	return message.ProducerID{
+		Connection: textIn(x.ConnectionID, x.Empty),
+		Session:    x.SessionID, Value: x.Value,
+	}
 }
 
 func producerOut(id message.ProducerID) *openwire.ProducerId {
@@ -152,8 +156,10 @@ func messageIDIn(x *openwire.MessageId) message.MessageID {
 	if x == nil {
 		return message.MessageID{}
 	}
-	return message.MessageID{Producer: producerIn(x.ProducerID), Sequence: x.ProducerSequenceID,
-		Text: x.TextView}
+	return message.MessageID{
+		Producer: producerIn(x.ProducerID), Sequence: x.ProducerSequenceID,
+		Text: x.TextView,
+	}
 }
 
 // messageIDOut writes a foreign id, which has only a text, with a producer of nulls, as Java does.
@@ -161,8 +167,10 @@ func messageIDOut(id message.MessageID) *openwire.MessageId {
 	if id == (message.MessageID{}) {
 		return nil
 	}
-	x := &openwire.MessageId{TextView: id.Text, ProducerID: producerOut(id.Producer),
-		ProducerSequenceID: id.Sequence}
+	x := &openwire.MessageId{
+		TextView: id.Text, ProducerID: producerOut(id.Producer),
+		ProducerSequenceID: id.Sequence,
+	}
 	if x.ProducerID == nil {
 		x.ProducerID = &openwire.ProducerId{}
 	}
@@ -174,8 +182,10 @@ func transactionIn(x openwire.TransactionId) message.TransactionID {
 	case *openwire.LocalTransactionId:
 		return message.TransactionID{Connection: connectionIn(x.ConnectionID), Value: x.Value}
 	case *openwire.XATransactionId:
-		return message.TransactionID{XA: true, FormatID: x.FormatID,
-			Global: string(x.GlobalTransactionID), Branch: string(x.BranchQualifier)}
+		return message.TransactionID{
+			XA: true, FormatID: x.FormatID,
+			Global: string(x.GlobalTransactionID), Branch: string(x.BranchQualifier),
+		}
 	}
 	return message.TransactionID{}
 }
@@ -183,8 +193,10 @@ func transactionIn(x openwire.TransactionId) message.TransactionID {
 func transactionOut(id message.TransactionID) openwire.TransactionId {
 	switch {
 	case id.XA:
-		return &openwire.XATransactionId{FormatID: id.FormatID,
-			GlobalTransactionID: []byte(id.Global), BranchQualifier: []byte(id.Branch)}
+		return &openwire.XATransactionId{
+			FormatID:            id.FormatID,
+			GlobalTransactionID: []byte(id.Global), BranchQualifier: []byte(id.Branch),
+		}
 	case id.IsZero():
 		return nil
 	}

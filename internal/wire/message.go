@@ -61,8 +61,10 @@ func (d *Decoder) messageIn(x *openwire.Message) *message.Message {
 		m.Data = nestedIn(d, x.DataStructure)
 	}
 	if x.Type == openwire.TypeBlobMessage {
-		m.Blob = &message.Blob{URL: x.RemoteBlobURL, MIMEType: x.MIMEType,
-			DeletedByBroker: x.DeletedByBroker}
+		m.Blob = &message.Blob{
+			URL: x.RemoteBlobURL, MIMEType: x.MIMEType,
+			DeletedByBroker: x.DeletedByBroker,
+		}
 	}
 	m.Empty |= nulls(x)
 	return m
@@ -308,9 +310,11 @@ func (s *scratch) messageID(m *message.Message) *openwire.MessageId {
 	if m.ID == (message.MessageID{}) && m.BrokerSequence == 0 && m.Empty&nullsID == 0 {
 		return nil
 	}
-	s.id = openwire.MessageId{TextView: m.ID.Text, ProducerSequenceID: m.ID.Sequence,
+	s.id = openwire.MessageId{
+		TextView: m.ID.Text, ProducerSequenceID: m.ID.Sequence,
 		BrokerSequenceID: m.BrokerSequence,
-		ProducerID:       producerTo(&s.origin, m.ID.Producer, m.Empty&nullsIDProducer != 0)}
+		ProducerID:       producerTo(&s.origin, m.ID.Producer, m.Empty&nullsIDProducer != 0),
+	}
 	if m.Empty&emptyIDText != 0 {
 		s.id.Empty = openwire.EmptyMessageIdTextView
 	}

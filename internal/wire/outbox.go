@@ -35,13 +35,16 @@ const pingID = 1
 
 // Deliver dispatches a message to a consumer.
 func (s *Session) Deliver(to message.ConsumerID, from message.Destination, m *message.Message,
-	redelivery int32) {
+	redelivery int32,
+) {
 	size := int32(commandBytes)
 	if m != nil {
 		size += int32(len(m.Content) + len(m.Properties))
 	}
-	s.put(item{kind: aDelivery, consumer: to, from: from, msg: m, redelivery: redelivery,
-		size: size})
+	s.put(item{
+		kind: aDelivery, consumer: to, from: from, msg: m, redelivery: redelivery,
+		size: size,
+	})
 }
 
 // Respond answers a command without data.
@@ -87,7 +90,7 @@ func (s *Session) Close(why string) {
 		why = "closed"
 	}
 	s.cfg.Hub.mark(s)
-	time.AfterFunc(closeTimeout, func() { s.conn.Close() })
+	time.AfterFunc(closeTimeout, func() { _ = s.conn.Close() })
 	s.ended(message.Errorf(message.Unavailable, "%s", why))
 }
 
@@ -116,7 +119,7 @@ func (s *Session) write(first []byte) {
 	case err == nil:
 	case errors.Is(err, errFlushed):
 		if !s.conn.CloseWrite() {
-			s.conn.Close()
+			_ = s.conn.Close()
 			return
 		}
 		linger := time.NewTimer(closeLinger)
@@ -125,7 +128,7 @@ func (s *Session) write(first []byte) {
 		case <-s.done:
 		case <-linger.C:
 		}
-		s.conn.Close()
+		_ = s.conn.Close()
 	default:
 		s.fail(err)
 	}
@@ -197,8 +200,10 @@ func (s *Session) leaveOut(it item, err error) {
 	c := it.cmd
 	switch it.kind {
 	case aDelivery:
-		c = &message.MessageDispatch{Consumer: it.consumer, Destination: it.from,
-			Message: it.msg, RedeliveryCounter: it.redelivery}
+		c = &message.MessageDispatch{
+			Consumer: it.consumer, Destination: it.from,
+			Message: it.msg, RedeliveryCounter: it.redelivery,
+		}
 	case aResponse:
 		c = &message.Response{Correlation: it.correlation}
 	}

@@ -103,8 +103,10 @@ func New(cfg Config) *Session {
 	if cfg.HelloTimeout <= 0 {
 		cfg.HelloTimeout = transport.DefaultConnectionTimeout
 	}
-	s := &Session{cfg: cfg, conn: cfg.Conn, free: make(chan *batch, postingCredit),
-		looked: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &Session{
+		cfg: cfg, conn: cfg.Conn, free: make(chan *batch, postingCredit),
+		looked: make(chan struct{}, 1), done: make(chan struct{}),
+	}
 	s.trusted.Store(!cfg.Guarded)
 	s.writer = transport.NewWriter(s.conn, s.fill)
 	return s
@@ -145,7 +147,7 @@ var (
 
 // abandon ends a session whose goroutines never ran.
 func (s *Session) abandon(err error) {
-	s.conn.Close()
+	_ = s.conn.Close()
 	close(s.done)
 	s.ended(err)
 }
@@ -157,7 +159,7 @@ func (s *Session) fail(err error) {
 		s.cause = err
 	}
 	s.mu.Unlock()
-	s.conn.Close()
+	_ = s.conn.Close()
 }
 
 // ended tells of the end, once.
@@ -180,7 +182,7 @@ func (s *Session) converse(ctx context.Context, hello *openwire.WireFormatInfo) 
 		err = s.cause
 	}
 	s.mu.Unlock()
-	s.conn.Close()
+	_ = s.conn.Close()
 	close(s.done)
 	s.ended(err)
 }

@@ -27,8 +27,10 @@ type vector struct {
 }
 
 func (v vector) format() openwire.Format {
-	return openwire.Format{Version: v.Version, Tight: v.Tight, Cache: v.Cache,
-		CacheSize: v.CacheSize, StackTrace: v.StackTrace}
+	return openwire.Format{
+		Version: v.Version, Tight: v.Tight, Cache: v.Cache,
+		CacheSize: v.CacheSize, StackTrace: v.StackTrace,
+	}
 }
 
 func (v vector) frame(t testing.TB) []byte {
@@ -152,5 +154,7 @@ func TestCommandsComeBackAsTheyWere(t *testing.T) {
 
 // partial are the types of which something is not kept, since nobody asks for it: the broker
 // sequence of ids in acks and pulls, and what is no transaction in an array.
-var partial = map[byte]bool{openwire.TypeMessageAck: true, openwire.TypeMessagePull: true,
-	openwire.TypeDataArrayResponse: true}
+var partial = map[byte]bool{
+	openwire.TypeMessageAck: true, openwire.TypeMessagePull: true,
+	openwire.TypeDataArrayResponse: true,
+}

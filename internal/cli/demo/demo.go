@@ -100,9 +100,12 @@ func newWorld(ctx context.Context, dir string) (*world, error) {
 		if err != nil {
 			return nil, errors.Join(err, w.close())
 		}
-		if s.run, err = setup.Start(ctx); err != nil {
+		if s.run, err = setup.Open(ctx); err != nil {
 			return nil, errors.Join(err, w.close())
 		}
+	}
+	for _, s := range w.sides {
+		s.run.StartBridges()
 	}
 	return w, nil
 }

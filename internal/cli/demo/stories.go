@@ -22,7 +22,11 @@ type receiver struct {
 	last  time.Time
 	limit int // stop taking after so many; 0 none
 	full  chan struct{}
+	gone  chan struct{} // closed when the consumer closes
 }
+
+// errGone gives a message back: it came when the consumer wanted no more.
+var errGone = errors.New("the consumer is closing")
 
 // receive opens a consumer that counts.
 func (s *side) receive(ctx context.Context, label, queue string, limit int,
@@ -31,7 +35,8 @@ func (s *side) receive(ctx context.Context, label, queue string, limit int,
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{label: label, session: session, limit: limit, full: make(chan struct{})}
+	r := &receiver{label: label, session: session, limit: limit,
+		full: make(chan struct{}), gone: make(chan struct{})}
 	_, err = session.Consume(ctx, client.Queue(queue), r.take, opts...)
 	return r, err
 }
@@ -40,8 +45,11 @@ func (r *receiver) take(ctx context.Context, m *client.Message) error {
 	r.mu.Lock()
 	if r.limit > 0 && len(r.ids) == r.limit {
 		r.mu.Unlock()
-		<-ctx.Done() // what came ahead stays unacknowledged and goes back
-		return ctx.Err()
+		select { // what came ahead stays unacknowledged and goes back
+		case <-r.gone:
+		case <-ctx.Done():
+		}
+		return errGone
 	}
 	r.ids = append(r.ids, m.ID)
 	r.last = time.Now()
@@ -71,7 +79,10 @@ func (r *receiver) all(ctx context.Context) error {
 	}
 }
 
-func (r *receiver) close(ctx context.Context) error { return r.session.Close(ctx) }
+func (r *receiver) close(ctx context.Context) error {
+	close(r.gone)
+	return r.session.Close(ctx)
+}
 
 // send sends n persistent messages, each confirmed.
 func (s *side) send(ctx context.Context, queue string, n int) error {

@@ -2,6 +2,7 @@ package openwire
 
 import (
 	"fmt"
+	"log/slog"
 
 	"hopwire/internal/broker"
 	"hopwire/internal/message"
@@ -27,8 +28,10 @@ func (k *connection) up(p wire.Peer) {
 	if k.l.opt.Peers != nil {
 		duplex = k.duplex
 	}
-	k.core = k.l.opt.Broker.Connect(k.session, broker.Remote{Address: p.Remote,
-		Connector: k.l.opt.Name, HopwireLevel: p.HopwireLevel}, duplex)
+	k.core = k.l.opt.Broker.Connect(k.session, broker.Remote{
+		Address:   p.Remote,
+		Connector: k.l.opt.Name, HopwireLevel: p.HopwireLevel,
+	}, duplex)
 	k.session.Send(k.l.opt.Broker.Greeting())
 }
 
@@ -50,9 +53,13 @@ func (k *connection) receive(c message.Command) {
 // refuseNotification answers what only a slave of an old master would be told.
 func (k *connection) refuseNotification(u *message.Unknown) {
 	if u.ResponseRequired {
-		k.session.Send(&message.Response{Correlation: u.CommandID,
-			Exception: &message.Throwable{Class: "javax.jms.JMSException",
-				Message: "MessageDispatchNotification is for slaves of a master; this broker is none"}})
+		k.session.Send(&message.Response{
+			Correlation: u.CommandID,
+			Exception: &message.Throwable{
+				Class:   "javax.jms.JMSException",
+				Message: "MessageDispatchNotification is for slaves of a master; this broker is none",
+			},
+		})
 	}
 }
 
@@ -60,10 +67,12 @@ func (k *connection) refuseNotification(u *message.Unknown) {
 func (k *connection) duplex(info *message.BrokerInfo) {
 	receive, down, err := k.l.opt.Peers.Adopt(k.session, info)
 	if err != nil {
-		k.l.opt.Log.Warn("a duplex bridge was refused", "connector", k.l.opt.Name,
-			"remote", k.remote, "peer", info.Name, "error", err.Error())
+		k.l.opt.Log.Warn("a duplex bridge was refused", slog.String("connector", k.l.opt.Name),
+			slog.String("remote", k.remote), slog.String("peer", info.Name),
+			slog.String("error", err.Error()))
 		k.session.Send(&message.ConnectionError{Exception: &message.Throwable{
-			Class: "javax.jms.JMSException", Message: err.Error()}})
+			Class: "javax.jms.JMSException", Message: err.Error(),
+		}})
 		k.session.Close(err.Error())
 		return
 	}
@@ -81,24 +90,31 @@ func (k *connection) unsent(c message.Command, err error) {
 	if k.half != nil {
 		if m, ok := c.(*message.Message); ok && m.ResponseRequired {
 			k.half(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
-				Class: "javax.jms.JMSException", Message: err.Error()}})
+				Class: "javax.jms.JMSException", Message: err.Error(),
+			}})
 			return
 		}
 	}
 	d, ok := c.(*message.MessageDispatch)
 	if !ok || d.Message == nil {
-		k.l.opt.Log.Error("a command cannot be sent; the connection closes", "remote", k.remote,
-			"command", fmt.Sprintf("%T", c), "error", err.Error())
+		k.l.opt.Log.Error("a command cannot be sent; the connection closes",
+			slog.String("remote", k.remote),
+			slog.String("command", fmt.Sprintf("%T", c)), slog.String("error", err.Error()))
 		k.session.Close(err.Error())
 		return
 	}
 	k.l.opt.Log.Warn("a message cannot be sent to its consumer and is dead-lettered",
-		"remote", k.remote, "destination", d.Destination.String(), "message", d.Message.ID.String(),
-		"error", err.Error())
-	k.core.Handle(&message.MessageAck{Consumer: d.Consumer, Destination: d.Destination,
+		slog.String("remote", k.remote), slog.String("destination", d.Destination.String()),
+		slog.String("message", d.Message.ID.String()),
+		slog.String("error", err.Error()))
+	k.core.Handle(&message.MessageAck{
+		Consumer: d.Consumer, Destination: d.Destination,
 		Type: message.PoisonAck, First: d.Message.ID, Last: d.Message.ID, HasFirst: true,
-		HasLast: true, Count: 1, PoisonCause: &message.Throwable{Class: "java.io.IOException",
-			Message: err.Error()}})
+		HasLast: true, Count: 1, PoisonCause: &message.Throwable{
+			Class:   "java.io.IOException",
+			Message: err.Error(),
+		},
+	})
 }
 
 // down releases everything: the connection is over.

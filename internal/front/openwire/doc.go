@@ -10,9 +10,10 @@
 // # Messages above the frame limit
 //
 // A frame above wireFormat.maxFrameSize from a peer that has logged in is read over, not kept. Its
-// send is answered by an exception with both sizes, or by a ConnectionError when no answer was asked
-// for; a transaction it belongs to can only roll back. So a failover client learns of it once,
-// instead of sending it again on every new connection. Where an object cache was agreed the
+// send is answered by an exception with both sizes, or by a ConnectionError when no answer was
+// asked for; a transaction it belongs to can only roll back. So a failover client learns of it
+// once, instead of sending it again on every new connection. Where an object cache was agreed the
 // connection closes after the answer, as what was skipped may have defined entries. A message that
-// got in and cannot get out to a consumer whose own limit is lower is dead-lettered with that cause.
+// got in and cannot get out to a consumer whose own limit is lower is dead-lettered, cause
+// included.
 package openwire

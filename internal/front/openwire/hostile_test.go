@@ -2,8 +2,10 @@ package openwire
 
 import (
 	"encoding/hex"
+	"errors"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -37,7 +39,7 @@ func (h *house) knock(say []byte) {
 	}
 	// A reset is an end, too: the broker closes without reading all.
 	_, err = io.Copy(io.Discard, c)
-	if n, ok := err.(net.Error); ok && n.Timeout() {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		h.t.Fatalf("%.20q: the connection stays open", say)
 	}
 }
@@ -145,8 +147,10 @@ func TestAThousandIdleClientsCostLittle(t *testing.T) {
 	if each := (heap() - before) / n; each > most {
 		t.Errorf("each costs %d bytes, the limit is %d", each, most)
 	}
-	clients[n-1].send(&openwire.ConnectionInfo{BaseCommand: base(1, true),
-		ConnectionID: &openwire.ConnectionId{Value: "last"}, ClientID: "last"})
+	clients[n-1].send(&openwire.ConnectionInfo{
+		BaseCommand:  base(1, true),
+		ConnectionID: &openwire.ConnectionId{Value: "last"}, ClientID: "last",
+	})
 	await[*openwire.Response](clients[n-1])
 }
 
@@ -165,7 +169,8 @@ func TestMaximumConnectionsAreHeld(t *testing.T) {
 
 func TestAWrongPasswordIsAnsweredInActiveMQsWords(t *testing.T) {
 	auth, err := security.NewSimple(security.SimpleOptions{
-		Users: []security.User{{Name: "system", Password: "manager"}}})
+		Users: []security.User{{Name: "system", Password: "manager"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,9 +178,11 @@ func TestAWrongPasswordIsAnsweredInActiveMQsWords(t *testing.T) {
 	login := func(password string) openwire.DataStructure {
 		c := h.dial(clientHello(t, nil))
 		await[*openwire.BrokerInfo](c)
-		c.send(&openwire.ConnectionInfo{BaseCommand: base(1, true), ClientID: password,
+		c.send(&openwire.ConnectionInfo{
+			BaseCommand: base(1, true), ClientID: password,
 			ConnectionID: &openwire.ConnectionId{Value: password}, UserName: "system",
-			Password: password})
+			Password: password,
+		})
 		return c.next()
 	}
 	x, ok := login("wrong").(*openwire.ExceptionResponse)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -70,9 +71,11 @@ func newHouse(t testing.TB, options string, change func(*broker.Options)) *house
 	ended := make(chan struct{})
 	go func() { h.loop.Run(ctx); close(ended) }()
 	var err error
-	h.listener, err = Listen(Options{Name: "openwire", URI: "tcp://127.0.0.1:0" + options,
+	h.listener, err = Listen(Options{
+		Name: "openwire", URI: "tcp://127.0.0.1:0" + options,
 		Broker: h.broker, Hub: h.hub, Group: h.group,
-		Log: slog.New(slog.NewTextHandler(&h.log, nil))})
+		Log: slog.New(slog.NewTextHandler(&h.log, nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +210,7 @@ func (c *client) next() openwire.DataStructure {
 	for {
 		for len(c.queue) == 0 {
 			fs, err := c.r.ReadBatch()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			if err != nil {
@@ -248,8 +251,10 @@ func base(id int32, answer bool) openwire.BaseCommand {
 func (c *client) open(id string) {
 	c.t.Helper()
 	await[*openwire.BrokerInfo](c)
-	c.send(&openwire.ConnectionInfo{BaseCommand: base(1, true),
-		ConnectionID: &openwire.ConnectionId{Value: id}, ClientID: id})
+	c.send(&openwire.ConnectionInfo{
+		BaseCommand:  base(1, true),
+		ConnectionID: &openwire.ConnectionId{Value: id}, ClientID: id,
+	})
 	if x, ok := c.next().(*openwire.Response); !ok || x.CorrelationID != 1 {
 		c.t.Fatalf("the login was answered by %+v", x)
 	}
@@ -262,10 +267,12 @@ func producer(id string) *openwire.ProducerId {
 }
 
 func bytesMessage(id, queue string, seq int64, body []byte) *openwire.Message {
-	return &openwire.Message{Type: openwire.TypeBytesMessage, ProducerID: producer(id),
+	return &openwire.Message{
+		Type: openwire.TypeBytesMessage, ProducerID: producer(id),
 		Destination: &openwire.Destination{Type: openwire.TypeQueue, PhysicalName: queue},
 		MessageID:   &openwire.MessageId{ProducerID: producer(id), ProducerSequenceID: seq},
-		Persistent:  true, Priority: 4, Content: body}
+		Persistent:  true, Priority: 4, Content: body,
+	}
 }
 
 func size(b []byte) int64 { return int64(binary.BigEndian.Uint32(b)) }

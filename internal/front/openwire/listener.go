@@ -55,12 +55,13 @@ func Listen(o Options) (*Listener, error) {
 	}
 	offer, err := wire.OfferOf(l.Options().WireFormat)
 	if err != nil {
-		l.Close()
+		_ = l.Close()
 		return nil, err
 	}
 	if ignored := l.Options().Ignored; len(ignored) > 0 {
-		o.Log.Warn("the connector's uri has options that mean nothing here", "connector", o.Name,
-			"options", ignored)
+		o.Log.Warn("the connector's uri has options that mean nothing here",
+			slog.String("connector", o.Name),
+			slog.Any("options", ignored))
 	}
 	return &Listener{opt: o, offer: offer, l: l, strangers: strangers{log: o.Log}}, nil
 }
@@ -79,7 +80,7 @@ func (l *Listener) Addr() string { return l.l.Addr().String() }
 func (l *Listener) Open() int { return l.l.Open() }
 
 // Close ends accepting; connections stay.
-func (l *Listener) Close() { l.l.Close() }
+func (l *Listener) Close() { _ = l.l.Close() }
 
 // Admit serves a connection that was accepted elsewhere.
 func (l *Listener) Admit(c *transport.Conn) { l.admit(c) }

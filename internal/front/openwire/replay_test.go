@@ -82,8 +82,10 @@ func gist(x openwire.DataStructure) string {
 // step with the broker's side, and compares what comes back, as sets: the order of answers and
 // deliveries is free.
 func TestRecordedClientsHearWhatActiveMQTold(t *testing.T) {
-	for _, name := range []string{"client-basic", "client-basic-v6", "client-basic-loose-nocache",
-		"client-ack", "client-browse", "client-tx", "client-pull", "client-optack"} {
+	for _, name := range []string{
+		"client-basic", "client-basic-v6", "client-basic-loose-nocache",
+		"client-ack", "client-browse", "client-tx", "client-pull", "client-optack",
+	} {
 		t.Run(name, func(t *testing.T) { replay(t, readCapture(t, name)) })
 	}
 }

@@ -30,10 +30,11 @@ type strangers struct {
 // left tells of a connection that ended before the hellos agreed.
 func (s *strangers) left(remote, connector string, err error) {
 	if err == nil || came(err) || errors.Is(err, wire.ErrStopping) {
-		s.log.Debug("a connection came and went", "connector", connector, "remote", remote)
+		s.log.Debug("a connection came and went", slog.String("connector", connector),
+			slog.String("remote", remote))
 		return
 	}
-	s.report("a connection was no OpenWire peer", remote, connector, err)
+	s.report(remote, connector, err)
 }
 
 // came reports whether the peer just closed, or cut the line.
@@ -49,11 +50,12 @@ func (s *strangers) ended(remote, connector string, err error) {
 	if err == nil || came(err) {
 		return
 	}
-	s.log.Debug("a connection ended", "connector", connector, "remote", remote,
-		"reason", err.Error())
+	s.log.Debug("a connection ended", slog.String("connector", connector),
+		slog.String("remote", remote),
+		slog.String("reason", err.Error()))
 }
 
-func (s *strangers) report(what, remote, connector string, err error) {
+func (s *strangers) report(remote, connector string, err error) {
 	now := time.Now()
 	host := remote
 	if h, _, e := net.SplitHostPort(strings.TrimPrefix(remote, "tcp://")); e == nil {
@@ -80,5 +82,6 @@ func (s *strangers) report(what, remote, connector string, err error) {
 		}
 		s.seen[host] = now
 	}
-	s.log.Info(what, "connector", connector, "source", host, "reason", err.Error())
+	s.log.Info("a connection was no OpenWire peer", slog.String("connector", connector),
+		slog.String("source", host), slog.String("reason", err.Error()))
 }

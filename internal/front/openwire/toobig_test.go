@@ -49,8 +49,10 @@ func TestAnAsyncSendAboveTheLimitBreaksItsTransaction(t *testing.T) {
 	c.open("c")
 	tx := &openwire.LocalTransactionId{Value: 1, ConnectionID: &openwire.ConnectionId{Value: "c"}}
 	do := func(id int32, what byte, answer bool) *openwire.TransactionInfo {
-		return &openwire.TransactionInfo{BaseCommand: base(id, answer), TransactionID: tx,
-			ConnectionID: tx.ConnectionID, Type: what}
+		return &openwire.TransactionInfo{
+			BaseCommand: base(id, answer), TransactionID: tx,
+			ConnectionID: tx.ConnectionID, Type: what,
+		}
 	}
 	small := bytesMessage("c", "q", 1, []byte("x"))
 	big := bytesMessage("c", "q", 2, make([]byte, 500_000))
@@ -109,9 +111,11 @@ func TestADeliveryAboveTheClientsLimitIsDeadLetteredAndTheRestGoesOn(t *testing.
 	await[*openwire.Response](p)
 	c := h.dial(clientHello(t, func(o *openwire.HelloOptions) { o.MaxFrameSize = 20_000 }))
 	c.open("c")
-	c.send(&openwire.ConsumerInfo{BaseCommand: base(5, true), PrefetchSize: 10,
+	c.send(&openwire.ConsumerInfo{
+		BaseCommand: base(5, true), PrefetchSize: 10,
 		ConsumerID:  &openwire.ConsumerId{ConnectionID: "c", SessionID: 1, Value: 1},
-		Destination: &openwire.Destination{Type: openwire.TypeQueue, PhysicalName: "q"}})
+		Destination: &openwire.Destination{Type: openwire.TypeQueue, PhysicalName: "q"},
+	})
 	if d := await[*openwire.MessageDispatch](c); string(d.Message.Content) != "small" {
 		t.Errorf("delivered: %d bytes", len(d.Message.Content))
 	}

@@ -87,6 +87,16 @@ func (l *loader) page(n int) ([]store.Stored, error) {
 	return l.s.Page(store.PageRequest{Dest: 1, From: l.h.Head, To: ^store.Seq(0), Count: n})
 }
 
+func (l *loader) readAll(n int) error {
+	for from := store.Seq(1); ; {
+		p, err := l.s.Page(store.PageRequest{Dest: 1, From: from, To: l.next, Count: n})
+		if err != nil || len(p) == 0 {
+			return err
+		}
+		from = p[len(p)-1].Seq + 1
+	}
+}
+
 func openIn(t testing.TB, dir string, inline int) *disk.Store {
 	t.Helper()
 	s, err := disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true,
@@ -231,16 +241,7 @@ func TestBacklogOfAMillion(t *testing.T) {
 		t.Errorf("open took %v, want under a second", took)
 	}
 	timed("first page of 200", func() { _, err := l.page(200); must(err) })
-	timed("read all, pages of 200", func() {
-		for from := store.Seq(1); ; {
-			p, err := s.Page(store.PageRequest{Dest: 1, From: from, To: l.next, Count: 200})
-			must(err)
-			if len(p) == 0 {
-				break
-			}
-			from = p[len(p)-1].Seq + 1
-		}
-	})
+	timed("read all, pages of 200", func() { must(l.readAll(200)) })
 	timed("remove 95 %, 100 an Apply", func() {
 		for l.h.Count > int64(total/20) {
 			p, err := l.page(100)

@@ -10,3 +10,6 @@ import (
 func SetRaw(s *Store, kind byte, id store.DestID, seq store.Seq, value []byte) error {
 	return s.db.Set(seqKey(nil, kind, id, seq), value, pebble.Sync)
 }
+
+// Flush writes what is in memory to tables.
+func Flush(s *Store) error { return s.db.Flush() }

@@ -283,4 +283,40 @@ func TestADamagedRecordIsNamed(t *testing.T) {
 	}
 }
 
+func TestADamagedTableIsACorruptError(t *testing.T) {
+	d := newFaultyDisk()
+	s := d.open(t)
+	l := newLoader(s)
+	if err := l.put(100); err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.Flush(s); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names, err := d.mem.List(dir + "/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".sst") {
+			data, err := d.mem.UnsafeGetFileDataBuffer(dir + "/db/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data[len(data)/3] ^= 1
+		}
+	}
+	s = d.open(t)
+	l.s = s
+	if p, err := l.page(100); message.KindOf(err) != message.Corrupt {
+		t.Errorf("a page of %d messages from a damaged table: %v, want a Corrupt error", len(p), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 var _ store.Store = (*disk.Store)(nil)

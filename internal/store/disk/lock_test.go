@@ -140,16 +140,17 @@ func TestTheFormatOfTheFolderIsHeeded(t *testing.T) {
 		if err := openIn(t, dir, 0).Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "format"), []byte(c.content), 0o600); err != nil {
-			t.Fatal(err)
+		write := func(text string) {
+			if err := os.WriteFile(filepath.Join(dir, "format"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
+		write(c.content)
 		_, err := disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true})
 		if want := "store " + dir + ": " + c.want; err == nil || err.Error() != want {
 			t.Errorf("%q: %v\nwant %s", c.content, err, want)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "format"), []byte("hopwire store 1\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write("hopwire store 1\n")
 		if err := openIn(t, dir, 0).Close(); err != nil {
 			t.Error("a refused folder stays locked:", err)
 		}

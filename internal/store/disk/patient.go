@@ -161,9 +161,10 @@ func (f *patientFile) WriteAt(b []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// Preallocate implements vfs.File.
+// Preallocate implements vfs.File. It is a wish: where it fails, the writes will tell.
 func (f *patientFile) Preallocate(at, length int64) error {
-	return f.fs.again(func() error { return f.File.Preallocate(at, length) })
+	_ = f.File.Preallocate(at, length)
+	return nil
 }
 
 // Sync implements vfs.File. A failed sync is never tried again, not even for lack of space: the

@@ -36,6 +36,9 @@ func (s *Store) listener() *pebble.EventListener {
 				s.warn("background work failed and will be tried again: " + err.Error())
 			}
 		},
+		// Without this pebble takes a damaged table that a read meets for the end of the process.
+		// The read gets the error.
+		DataCorruption: func(i pebble.DataCorruptionInfo) { s.warn("data is damaged: " + i.String()) },
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
 			s.warn("writes wait for the disk to catch up: " + i.Reason)
 		},

@@ -1,0 +1,95 @@
+package transport
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestUrisOfPlainSocketsAreRead(t *testing.T) {
+	for _, c := range []struct{ text, address string }{
+		{"tcp://localhost:61616", "localhost:61616"},
+		{"nio://0.0.0.0:61617?maximumConnections=5", "0.0.0.0:61617"},
+		{"TCP://host", "host:61616"},
+		{"tcp://[::1]:1/", "[::1]:1"},
+		{"tcp://[::1]", "[::1]:61616"},
+	} {
+		u, err := ParseURI(c.text)
+		if err != nil || u.Address() != c.address {
+			t.Errorf("%s: %s, %v", c.text, u.Address(), err)
+		}
+	}
+}
+
+func TestUrisThatCannotWorkSayWhy(t *testing.T) {
+	for text, want := range map[string]string{
+		"ssl://h:1":              "not supported yet",
+		"auto+nio+ssl://h:1":     "not supported yet",
+		"vm://x":                 `"vm" is not known`,
+		"h:61616":                "not of the form",
+		"tcp://h:port":           `"port" is no port`,
+		"tcp://h:99999":          "no port",
+		"tcp://h:1?x":            `"x" has no value`,
+		"tcp://h:1?a=%zz":        "option a",
+		"tcp://h:1?soTimeout=ab": "soTimeout=ab",
+	} {
+		u, err := ParseURI(text)
+		if err == nil {
+			_, err = ParseOptions(u)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestOptionsOfActiveMQHaveTheirMeaning(t *testing.T) {
+	u, err := ParseURI("tcp://h:1?maximumConnections=7&amp;transport.soWriteTimeout=2000&" +
+		"wireFormat.maxFrameSize=104857600&maxInactivityDuration=1&tcpNoDelay=false&backlog=9&" +
+		"transport.keepAlive=true&useKeepAlive=false&invented=1&connectionTimeout=5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := ParseOptions(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.MaximumConnections != 7 || o.StallTimeout != 2*time.Second || o.TCPNoDelay ||
+		!o.KeepAlive || o.SendKeepAlive || !o.InactivityMonitor ||
+		o.ConnectionTimeout != 5*time.Millisecond ||
+		o.WireFormat["maxFrameSize"] != "104857600" || o.WireFormat["maxInactivityDuration"] != "1" ||
+		!slices.Equal(o.Ignored, []string{"invented"}) {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestListsGiveTheirMembers(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"tcp://a:1", "tcp://a:1"},
+		{"failover:(tcp://a:1,tcp://b:2)?randomize=false", "tcp://a:1 tcp://b:2"},
+		{"failover:tcp://a:1,tcp://b:2", "tcp://a:1 tcp://b:2"},
+		{"failover://(tcp://a:1)", "tcp://a:1"},
+		{
+			"static:(failover:(tcp://a:1?x=1, tcp://b:2),tcp://c:3)",
+			"tcp://a:1?x=1 tcp://b:2 tcp://c:3",
+		},
+		{
+			"failover:(tcp://a:1,tcp://b:2?y=1)?nested.wireFormat.version=9",
+			"tcp://a:1?wireFormat.version=9 tcp://b:2?y=1&wireFormat.version=9",
+		},
+	} {
+		got, err := Members(c.text)
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, %v", c.text, got, err)
+		}
+	}
+	for _, bad := range []string{
+		"failover:()", "failover:(tcp://a:1",
+		strings.Repeat("failover:(", 9) + "tcp://a:1" + strings.Repeat(")", 9),
+	} {
+		if got, err := Members(bad); err == nil {
+			t.Errorf("%s: %q", bad, got)
+		}
+	}
+}
