@@ -237,7 +237,7 @@ func consume(t *testing.T, addr, queue string, each time.Duration, prefetch int3
 		t.Fatal(err)
 	}
 	var n atomic.Int64
-	if _, err := s.Consume(ctx, client.Queue(queue), func(hctx context.Context, _ *client.Message) error {
+	handle := func(hctx context.Context, _ *client.Message) error {
 		n.Add(1)
 		if each > 0 {
 			timer := time.NewTimer(each)
@@ -249,7 +249,9 @@ func consume(t *testing.T, addr, queue string, each time.Duration, prefetch int3
 			}
 		}
 		return nil
-	}, client.WithPrefetchSize(prefetch)); err != nil {
+	}
+	if _, err := s.Consume(ctx, client.Queue(queue), handle,
+		client.WithPrefetchSize(prefetch)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -45,26 +45,8 @@ func TestAConsumerThatNeverReadsDisturbsNobody(t *testing.T) {
 	}
 	listen(client.Queue("S"))
 	listen(client.Topic("T"))
-	send, err := conn.Session(ctx, client.AutoAck)
-	if err != nil {
-		t.Fatal(err)
-	}
 	began := time.Now()
-	body := make([]byte, size)
-	for _, d := range []*client.Destination{client.Queue("S"), client.Topic("T")} {
-		pr, err := send.Producer(ctx, d, client.NonPersistent())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range messages {
-			if err := pr.SendAsync(ctx, client.NewBytes(body), nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := pr.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
+	sendAll(ctx, t, conn, messages, size, client.Queue("S"), client.Topic("T"))
 	for n := 0; n < 2*messages-prefetch; n++ {
 		select {
 		case <-good:
@@ -93,6 +75,30 @@ func TestAConsumerThatNeverReadsDisturbsNobody(t *testing.T) {
 		case <-good:
 		case <-ctx.Done():
 			t.Fatal("what the stuck one had does not come back")
+		}
+	}
+}
+
+// sendAll sends as many messages to each destination and waits until all are confirmed.
+func sendAll(ctx context.Context, t *testing.T, conn *client.Conn, messages, size int,
+	to ...*client.Destination) {
+	t.Helper()
+	s, err := conn.Session(ctx, client.AutoAck)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range to {
+		p, err := s.Producer(ctx, d, client.NonPersistent())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range messages {
+			if err := p.SendAsync(ctx, client.NewBytes(make([]byte, size)), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Flush(ctx); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
