@@ -138,7 +138,8 @@ func (p *Plan) String() string {
 	add("oneConsumer", p.OneConsumer)
 	return fmt.Sprintf("seed %d: %s of %d, activemq=%d ttl=%d prefetch=%d delay=%v"+
 		" inDoubt=%v memory=%d/%d queues=%d producers=%dx%d consumers=%d %v detect=%v turn=%d: %s",
-		p.Seed, p.Topology, p.Brokers, p.ActiveMQ, p.TTL, p.Prefetch, p.Delay, p.InDoubt, p.Memory, p.Broker, p.Queues,
+		p.Seed, p.Topology, p.Brokers, p.ActiveMQ, p.TTL, p.Prefetch, p.Delay, p.InDoubt,
+		p.Memory, p.Broker, p.Queues,
 		p.Producers, p.Messages, p.Consumers, p.Length, p.Detect, p.TurnEvents,
 		strings.Join(on, " "))
 }

@@ -116,8 +116,8 @@ func (r *Receipts) Outlived(key message.ReceiptKey, path []message.BrokerID) boo
 }
 
 // WentBack reports whether our copy of an arrival was forwarded to a peer it had never been at.
-// When that peer asks about a copy of its own, it suppressed ours in its favour, or will: its own is
-// what is left.
+// When that peer asks about a copy of its own, it suppressed ours in its favour, or will: its own
+// is what is left.
 func (r *Receipts) WentBack(key message.ReceiptKey, to message.BrokerID) bool {
 	e := r.known[key]
 	return e != nil && e.gone == to && e.been == 0
