@@ -180,6 +180,17 @@ func (r recorder) Deliver(d network.Delivery) {
 	r.Sink.Deliver(d)
 }
 
+// blind is a filter that lets everything go back.
+type blind struct{ network.Filter }
+
+func (b blind) Verdict(c network.Candidate) message.Verdict {
+	v := b.Filter.Verdict(c)
+	if v.Reason == message.ReplayOff {
+		return message.Verdict{}
+	}
+	return v
+}
+
 // ghost is a connection that acknowledges what it gets, and nobody is behind it.
 type ghost struct{ conn *broker.Connection }
 
@@ -262,9 +273,35 @@ var planted = []struct {
 		func(s broker.Storage, b *store.Batch, done func(error)) {
 			dropReceipts(b)
 			s.Commit(b, done)
-		}), func(p *Plan) { p.Crashes, p.SlowDisks = true, true }},
+		}), func(p *Plan) {
+		p.Crashes, p.SlowDisks, p.Cuts, p.Clogs, p.Detect = true, true, true, true, 0
+		p.Resend, p.Twin, p.Consumers = false, false, 5
+	}},
 	{"acknowledgements by message id come late", "P2", localPlant(lateAcks),
 		func(p *Plan) { p.Replay, p.Hop, p.Delay = true, true, 0 }},
+	{"every third arrival is late", "P7", localPlant(func(l *Life, f *faultyLocal) {
+		n := 0
+		f.receive = func(m *message.Message, from network.Peer, done func(error)) {
+			if n++; n%3 != 0 {
+				f.Broker.Receive(m, from, done)
+				return
+			}
+			l.Node.w.After(50*time.Millisecond, func() {
+				l.Post(func() { f.Broker.Receive(m, from, done) })
+			})
+		}
+	}), func(p *Plan) {
+		*p = Plan{Seed: p.Seed, Topology: "line", Brokers: 2, Duplex: true, ActiveMQ: -1,
+			TTL: 1, Prefetch: 1000, InDoubt: bridge.NeverTimeout, Queues: 1, Producers: 2,
+			Messages: 60, Consumers: 1, Length: 10 * time.Second, Cuts: true, TurnEvents: 50}
+	}},
+	{"a bridge does not look at the path", "P4", localPlant(func(_ *Life, f *faultyLocal) {
+		f.subscribe = func(s *network.Subscription) error {
+			wrapped := *s
+			wrapped.Filter = blind{s.Filter}
+			return f.Broker.Subscribe(&wrapped)
+		}
+	}), func(p *Plan) { p.Replay, p.Hop = false, true }},
 	{"sequences are used again after a crash", "P", &Plant{
 		Headers: func(h []store.Header) []store.Header {
 			for i := range h {
@@ -277,6 +314,9 @@ var planted = []struct {
 // TestCheckersFindPlantedFaults plants one fault at a time and plays seeds until its checker
 // speaks.
 func TestCheckersFindPlantedFaults(t *testing.T) {
+	if raced || testing.Short() {
+		t.Skip("planted faults need hundreds of seeds")
+	}
 	for _, f := range planted {
 		t.Run(strings.ReplaceAll(f.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
