@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func (b *builder) notice(at Pos, kind NoticeKind, format string, args ...any) {
 
 // fail takes in an error of a part that stops at its first one.
 func (b *builder) fail(err error) {
-	if p, ok := err.(Problem); ok {
+	if p, ok := errors.AsType[Problem](err); ok {
 		b.problems = append(b.problems, p)
 	}
 }

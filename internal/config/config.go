@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -272,7 +273,7 @@ func Parse(path string, data []byte, opts Options) (*Config, error) {
 }
 
 func asProblems(err error) error {
-	if p, ok := err.(Problem); ok {
+	if p, ok := errors.AsType[Problem](err); ok {
 		return Problems{p}
 	}
 	return err

@@ -1,5 +1,7 @@
 package config
 
+import "slices"
+
 // transportElements are the connectors that accept connections.
 var transportElements = []*Element{
 	{Name: "transportConnector", Doc: "accepts clients and brokers", Attributes: []Attribute{
@@ -205,9 +207,8 @@ var uriOptions = []*Element{
 		attr("minReconnectDelay", Millis, "0", Tolerated, ""),
 		attr("socket.*", Text, "", Later, "TLS"),
 	}, socketOptions...), tlsOptions[1:5]...)},
-	{Name: "transport.", Doc: "of a listener's connections", Attributes: append(append(
-		socketOptions[:len(socketOptions):len(socketOptions)], tlsOptions[:5]...),
-		protocolOptions...)},
+	{Name: "transport.", Doc: "of a listener's connections", Attributes: slices.Concat(
+		socketOptions, tlsOptions[:5], protocolOptions)},
 	{Name: "wireFormat.", Doc: "of the protocol", Attributes: wireFormatOptions},
 	{Name: "auto.", Status: Later, Doc: "of protocol detection", Attributes: []Attribute{
 		attr("protocols", Text, "", Later, "which are accepted"),

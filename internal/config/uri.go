@@ -72,6 +72,7 @@ func parseURI(text string, depth int) (*URI, error) {
 	}
 	scheme, rest, found := strings.Cut(text, ":")
 	if !found || !isScheme(scheme) {
+		//nolint:revive,staticcheck // the colon is the scheme's
 		return nil, fmt.Errorf("%q has no scheme such as tcp:", text)
 	}
 	u := &URI{Scheme: strings.ToLower(scheme)}
@@ -199,7 +200,7 @@ func (u *URI) query(s string) error {
 			v, err = url.QueryUnescape(v)
 		}
 		if err != nil {
-			return fmt.Errorf("option %q: %v", part, err)
+			return fmt.Errorf("option %q: %w", part, err)
 		}
 		u.Options = append(u.Options, Option{name, v})
 	}
