@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"hopwire/internal/config/schema"
 )
 
 // Limits on a configuration file.
@@ -311,7 +313,7 @@ func (r *reader) unclosed(at Pos, what string) error {
 
 // isWrapped reports whether an element may stand in a property of the same name.
 func isWrapped(name string) bool {
-	for _, e := range sortedElements {
+	for _, e := range schema.Elements() {
 		for _, p := range e.Properties {
 			if p.Name == name && slices.Contains(p.Elements, name) {
 				return true

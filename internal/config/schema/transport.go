@@ -1,4 +1,4 @@
-package config
+package schema
 
 import "slices"
 
@@ -90,8 +90,8 @@ var schemes = []Scheme{
 	{"peer", Later, "embedded brokers", true, true},
 }
 
-// schemeByName returns the scheme, or nil.
-func schemeByName(name string) *Scheme {
+// SchemeNamed returns the scheme, or nil when there is none of that name.
+func SchemeNamed(name string) *Scheme {
 	for i := range schemes {
 		if schemes[i].Name == name {
 			return &schemes[i]
@@ -225,8 +225,8 @@ var uriOptions = []*Element{
 	}, agentOptions...)},
 }
 
-// uriOptionTable returns the options that stand at a place.
-func uriOptionTable(place string) *Element {
+// OptionsAt returns the options that stand at a place, which must be one that URIOptions names.
+func OptionsAt(place string) *Element {
 	for _, e := range uriOptions {
 		if e.Name == place {
 			return e
