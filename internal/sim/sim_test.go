@@ -20,7 +20,7 @@ func seedsOf(t *testing.T) uint64 {
 		}
 		return n
 	}
-	if testing.Short() {
+	if testing.Short() || raced {
 		return 100
 	}
 	return 2000

@@ -20,6 +20,7 @@ type raw struct {
 	d     *openwire.Decoder
 	e     *openwire.Encoder
 	queue [][]byte
+	early []openwire.DataStructure // came while an answer was awaited
 	id    string
 }
 
@@ -158,7 +159,7 @@ func (k *raw) next() openwire.DataStructure {
 		for len(k.queue) == 0 {
 			fs, err := k.r.ReadBatch()
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				k.t.Fatal("the broker says nothing more")
+				k.t.Fatalf("%s: the broker says nothing more", k.id)
 			}
 			if err != nil {
 				return nil
@@ -179,6 +180,12 @@ func (k *raw) next() openwire.DataStructure {
 // await reads until a structure of type T comes.
 func await[T openwire.DataStructure](k *raw) T {
 	k.t.Helper()
+	for i, x := range k.early {
+		if x, ok := x.(T); ok {
+			k.early = append(k.early[:i], k.early[i+1:]...)
+			return x
+		}
+	}
 	for {
 		x := k.next()
 		if x == nil {
@@ -203,6 +210,8 @@ func (k *raw) answer(id int32) {
 			if x.CorrelationID == id {
 				return
 			}
+		default:
+			k.early = append(k.early, x)
 		}
 	}
 }

@@ -37,8 +37,8 @@
 //
 //	sub b q.orders as CB1 [prefetch=1] [selector=(color='red')] [ack=client|manual|individual]
 //	    [batch=10] [work=20ms] [max=5]
-//	    a consumer with a connection of its own; with max it stops after so many messages, closed
-//	    the consumer is by close
+//	    a consumer with a connection of its own; with max the application stops after so many
+//	    messages and keeps what it was sent beyond that until it is closed
 //	close CB1 · kill CB1 · ack CB1 [n=5]
 //	send a q.orders [n=30] [every=10ms] [volatile] [color=red]
 //	    sends persistent messages and waits for no confirmation before the next; what is not

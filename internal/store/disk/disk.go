@@ -87,6 +87,7 @@ func (s *Store) open(fs vfs.FS) error {
 	if err := checkFormat(fs, s.opts.Dir); err != nil {
 		return err
 	}
+	s.opts.fit(fs)
 	s.space = newSpace(fs, &s.opts, s.fail)
 	s.run.Go("store write", s.writeAll)
 	err := s.inWriter(func() (err error) {

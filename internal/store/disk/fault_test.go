@@ -247,8 +247,8 @@ func TestBelowTheReserveItIsFullBelowHalfOfItPutsAreRefused(t *testing.T) {
 	}
 }
 
-func TestDefaultReserveIsAHundredthButAtMost64MiB(t *testing.T) {
-	for total, want := range map[uint64]int64{1 << 30: 1 << 30 / 100, 1 << 40: 64 << 20} {
+func TestDefaultReserveIsAnEighthButAtMost64MiB(t *testing.T) {
+	for total, want := range map[uint64]int64{64 << 20: 8 << 20, 1 << 40: 64 << 20} {
 		d := newFaultyDisk()
 		d.opts.ReserveBytes = 0
 		d.mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: total, TotalBytes: total})

@@ -20,7 +20,8 @@ type Options struct {
 	OnWait func(line string)
 
 	// ReserveBytes is the free space of the file system below which the store is Full. Default
-	// 64 MiB or 1 % of the file system, whichever is smaller; negative is none.
+	// 64 MiB or an eighth of the file system, whichever is smaller; negative is none. Removals and
+	// what was on its way live on it: it must hold several memtables.
 	ReserveBytes int64
 
 	// OnFull is called when not one more byte can be written, so that all writes wait, OnRoom
@@ -35,7 +36,9 @@ type Options struct {
 	// OnWarning is called with one line about trouble that does not end the store.
 	OnWarning func(line string)
 
-	MemTableBytes int64         // default 16 MiB, 1 MiB to 64 MiB; the disk holds 5 to 7 times that
+	// MemTableBytes is 1 MiB to 64 MiB; the disk holds 5 to 7 times that. Default 16 MiB, or the
+	// 64th part of a smaller file system.
+	MemTableBytes int64
 	CacheBytes    int64         // of decompressed blocks, default 32 MiB
 	InlineBytes   int           // larger bodies get a record of their own; default 4096
 	Poll          time.Duration // how often space, and a lock, is looked at; default 500 ms
@@ -45,9 +48,22 @@ type Options struct {
 	FS vfs.FS
 }
 
+const defaultMemTable = 16 << 20
+
+// fit makes the default memtable smaller on a small file system: its logs are on it.
+func (o *Options) fit(fs vfs.FS) {
+	if o.MemTableBytes != defaultMemTable {
+		return
+	}
+	if usage, err := fs.GetDiskUsage(o.Dir); err == nil {
+		part := int64(min(usage.TotalBytes/64, defaultMemTable))
+		o.MemTableBytes = max(1<<20, part)
+	}
+}
+
 func (o Options) withDefaults() Options {
 	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 16 << 20
+		o.MemTableBytes = defaultMemTable
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 32 << 20

@@ -33,7 +33,7 @@ func newSpace(fs vfs.FS, o *Options, fail func(error)) *space {
 	usage, err := fs.GetDiskUsage(o.Dir)
 	s.reserve = o.ReserveBytes
 	if s.reserve == 0 && err == nil {
-		s.reserve = min(64<<20, int64(usage.TotalBytes/100))
+		s.reserve = min(64<<20, int64(usage.TotalBytes/8))
 	}
 	s.reserve = max(0, s.reserve)
 	if _, err := fs.Stat(fs.PathJoin(s.dir, ballastName)); err == nil {

@@ -4,6 +4,8 @@ import (
 	"io"
 	"syscall"
 	"time"
+
+	"hopwire/openwire"
 )
 
 const (
@@ -14,7 +16,11 @@ const (
 
 // consume subscribes and starts a consumer.
 func (r *run) consume(c *conn) error {
-	if _, err := c.socket.Write(c.consumerInfo(r.o.Prefetch)); err != nil {
+	info, err := c.consumerInfo(r.o.Prefetch)
+	if err != nil {
+		return err
+	}
+	if _, err := c.socket.Write(info); err != nil {
 		return err
 	}
 	h := &hist{}
@@ -27,32 +33,42 @@ func (r *run) consume(c *conn) error {
 
 // receive counts and acknowledges until the connection ends, and returns how it did.
 func (r *run) receive(c *conn, h *hist) error {
-	var out, first, last []byte
+	var out []byte
+	var first, last openwire.MessageId
 	unacked, uncounted, number := 0, 0, 10
+	in, err := c.dispatches()
+	if err != nil {
+		return err
+	}
 	for {
 		f, err := c.read()
 		if err != nil {
 			return err
 		}
-		if f[0] != typeDispatch {
+		if f[0] != openwire.TypeMessageDispatch {
 			continue
 		}
-		id, stamp, err := scanDispatch(f)
+		id, stamp, err := in.read(f)
 		if err != nil {
 			return err
+		}
+		if id == nil {
+			continue
 		}
 		if r.measuring.Load() {
 			h.add(time.Duration(time.Now().UnixNano() - stamp))
 		}
 		if unacked == 0 {
-			first = append(first[:0], id...)
+			first = *id
 		}
-		last = append(last[:0], id...)
+		last = *id
 		unacked++
 		uncounted++
 		if unacked == r.o.AckBatch {
 			number++
-			out = c.ack(out, number, first, last, unacked)
+			if out, err = c.acknowledge(out, number, &first, &last, unacked); err != nil {
+				return err
+			}
 			unacked = 0
 		}
 		idle := c.in.Buffered() < 4
@@ -73,7 +89,6 @@ func (r *run) receive(c *conn, h *hist) error {
 type producer struct {
 	*run
 	*conn
-	template template
 	sequence int64
 	out      []byte
 	open     chan struct{} // one element for each unconfirmed send
@@ -84,7 +99,8 @@ type producer struct {
 // produce starts producer number i; it sends count messages, or until the run stops if that is
 // negative. The last of a count is confirmed, so that all before it have arrived.
 func (r *run) produce(c *conn, i, count int) {
-	p := &producer{run: r, conn: c, template: c.message(r.o.Size, r.o.Persistent)}
+	p := &producer{run: r, conn: c}
+	p.prepare(r.o.Size, r.o.Persistent)
 	p.open = make(chan struct{}, max(1, r.o.Window))
 	if r.o.Rate > 0 {
 		p.every = time.Duration(float64(time.Second) * float64(r.o.Producers) / r.o.Rate)
@@ -133,7 +149,9 @@ func (p *producer) send(count int) error {
 		}
 		p.sequence++
 		confirm := p.o.Window > 0 || n == count-1
-		p.out = p.template.next(p.out, p.sequence, stamp.UnixNano(), confirm)
+		if p.out, err = p.next(p.out, p.sequence, stamp.UnixNano(), confirm); err != nil {
+			return err
+		}
 		p.sent.Add(1)
 		if len(p.out) >= flushBytes || p.every > 0 {
 			if err := p.flush(); err != nil {

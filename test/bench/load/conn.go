@@ -7,8 +7,11 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"hopwire/openwire"
 )
 
 // conn is one client connection.
@@ -27,8 +30,8 @@ func dial(addr, dest string) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{socket: socket, in: bufio.NewReaderSize(socket, 64<<10)}
-	c.dest = dest
-	c.connection = fmt.Sprintf("ID:load-%d-%d", os.Getpid(), connections.Add(1))
+	c.names = newNames(fmt.Sprintf("ID:load-%d-%d", os.Getpid(), connections.Add(1)),
+		destination(dest))
 	if err := c.greet(); err != nil {
 		socket.Close()
 		return nil, fmt.Errorf("%s: %w", addr, err)
@@ -36,24 +39,43 @@ func dial(addr, dest string) (*conn, error) {
 	return c, nil
 }
 
+// destination reads queue://NAME or topic://NAME.
+func destination(text string) *openwire.Destination {
+	if topic, ok := strings.CutPrefix(text, "topic://"); ok {
+		return &openwire.Destination{Type: openwire.TypeTopic, PhysicalName: topic}
+	}
+	return &openwire.Destination{Type: openwire.TypeQueue,
+		PhysicalName: strings.TrimPrefix(text, "queue://")}
+}
+
+// maxFrame is the largest frame that is read, in bytes.
+const maxFrame = 100 << 20
+
 // greet exchanges hellos, before which neither side may send anything else, and opens a connection
 // and a session.
 func (c *conn) greet() error {
-	if _, err := c.socket.Write(hello()); err != nil {
+	first, err := hello()
+	if err != nil {
+		return err
+	}
+	if _, err := c.socket.Write(first); err != nil {
 		return err
 	}
 	f, err := c.read()
 	if err != nil {
 		return err
 	}
-	if len(f) == 0 || f[0] != typeHello {
+	if len(f) == 0 || f[0] != openwire.TypeWireFormatInfo {
 		return fmt.Errorf("the broker began with %.20q, not with a hello", f)
 	}
-	return c.ask(append(c.connectionInfo(), c.sessionInfo()...))
+	return c.ask(c.open())
 }
 
 // ask sends what has one answer and waits for it.
-func (c *conn) ask(frames []byte) error {
+func (c *conn) ask(frames []byte, err error) error {
+	if err != nil {
+		return err
+	}
 	if _, err := c.socket.Write(frames); err != nil {
 		return err
 	}
@@ -68,9 +90,9 @@ func (c *conn) answer() error {
 			return err
 		}
 		switch f[0] {
-		case typeResponse, typeIntegerResponse:
+		case openwire.TypeResponse, openwire.TypeIntegerResponse:
 			return nil
-		case typeExceptionResponse, typeConnectionError:
+		case openwire.TypeExceptionResponse, openwire.TypeConnectionError:
 			return fmt.Errorf("the broker answered with an exception: %.200q", f)
 		}
 	}
@@ -83,7 +105,7 @@ func (c *conn) read() ([]byte, error) {
 		return nil, err
 	}
 	n := int(binary.BigEndian.Uint32(head))
-	if n < 1 || n > 100<<20 {
+	if n < 1 || n > maxFrame {
 		return nil, fmt.Errorf("a frame of %d bytes", n)
 	}
 	if _, err := c.in.Discard(4); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"hopwire/openwire"
 )
 
 func TestAQuantileIsAtMostASixteenthOff(t *testing.T) {
@@ -42,19 +44,27 @@ func TestOptionsThatCannotBeRunAreRefused(t *testing.T) {
 }
 
 func TestADispatchThatEndsEarlyIsAnError(t *testing.T) {
-	n := names{connection: "ID:c", dest: "queue://q"}
-	message := n.message(100, true)
-	message.next(nil, 7, 12345, false)
-	b := begin(typeDispatch, 1, false)
-	b = n.putDest(n.putID(b, typeConsumerID))
-	whole := append(append(b, 1), message.frame[4:]...)[4:]
-	id, stamp, err := scanDispatch(whole)
-	if err != nil || stamp != 12345 || len(id) == 0 {
-		t.Fatalf("id %q, stamp %d, %v", id, stamp, err)
+	n := newNames("ID:c", destination("queue://q"))
+	n.prepare(100, true)
+	if _, err := n.next(nil, 7, 12345, false); err != nil {
+		t.Fatal(err)
 	}
-	body := len(whole) - len(message.frame) + message.body
-	for cut := range body - 4 {
-		if _, _, err := scanDispatch(whole[:cut]); err == nil {
+	frame, err := openwire.NewEncoder(format).Append(nil, &openwire.MessageDispatch{
+		ConsumerID: n.consumer, Destination: n.dest, Message: &n.message})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := frame[4:]
+	d, err := n.dispatches()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, stamp, err := d.read(whole)
+	if err != nil || stamp != 12345 || id == nil || id.ProducerSequenceID != 7 {
+		t.Fatalf("id %v, stamp %d, %v", id, stamp, err)
+	}
+	for cut := range len(whole) - 1 {
+		if _, _, err := d.read(whole[:cut]); err == nil {
 			t.Fatalf("%d of %d bytes were taken for whole", cut, len(whole))
 		}
 	}

@@ -60,7 +60,7 @@ func Start(t testing.TB, k Kind, o Options) *Broker {
 		o.Name = "broker"
 	}
 	if o.Port == 0 {
-		o.Port = freePort(t)
+		o.Port = FreePort(t)
 	}
 	b := &Broker{t: t, kind: k, name: o.Name, real: o.Bench, port: o.Port, dir: t.TempDir()}
 	b.write("activemq.xml", o.render(o.Port, filepath.Join(b.dir, "data")))
@@ -234,9 +234,9 @@ func (b *Broker) write(name, text string) string {
 	return file
 }
 
-// freePort finds a port that nobody listens on, below those that the kernel gives to outgoing
+// FreePort finds a port that nobody listens on, below those that the kernel gives to outgoing
 // connections, so that it is still free when a broker comes back to it.
-func freePort(t testing.TB) int {
+func FreePort(t testing.TB) int {
 	t.Helper()
 	const first, last = 20000, 32000
 	for range 100 {

@@ -1,0 +1,219 @@
+package hostile
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"hopwire/client"
+	"hopwire/test/need"
+	"hopwire/test/wait"
+)
+
+// smallDisk mounts a file system of 64 MiB.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	need.Root(t)
+	dir, err := os.MkdirTemp("", "hwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+		os.Remove(dir)
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+		os.Remove(dir)
+	})
+	return dir
+}
+
+func room(t *testing.T, dir string) int64 {
+	t.Helper()
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		t.Fatal(err)
+	}
+	return int64(s.Bavail) * s.Bsize
+}
+
+// filler sends persistent messages of 8 KiB until its context ends and counts the confirmed.
+type filler struct {
+	confirmed atomic.Int64
+	refused   atomic.Int64
+	last      atomic.Pointer[string]
+	done      chan struct{}
+}
+
+func fill(ctx context.Context, t *testing.T, addr string, from int) *filler {
+	t.Helper()
+	f := &filler{done: make(chan struct{})}
+	conn := dial(ctx, t, addr)
+	s, err := conn.Session(ctx, client.AutoAck)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Producer(ctx, client.Queue("FULL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := make([]byte, 4<<10) // compresses to half
+	go func() {
+		defer close(f.done)
+		defer conn.Close(context.Background())
+		for i := from; ctx.Err() == nil && conn.Err() == nil; i++ {
+			_, _ = rand.Read(random)
+			body := hex.EncodeToString(random)
+			err := p.Send(ctx, client.NewText(fmt.Sprintf("%08d%s", i, body)))
+			if err == nil {
+				f.confirmed.Add(1)
+				continue
+			}
+			text := err.Error()
+			f.last.Store(&text)
+			if ctx.Err() == nil {
+				f.refused.Add(1)
+			}
+			return
+		}
+	}()
+	return f
+}
+
+// stuck waits until nothing was confirmed for a second, or the filler ended.
+func (f *filler) stuck(t *testing.T) {
+	t.Helper()
+	n, since := int64(-1), time.Now()
+	wait.For(t, 3*patience, "at the end of the disk", func() (string, bool) {
+		if now := f.confirmed.Load(); now != n {
+			n, since = now, time.Now()
+		}
+		return fmt.Sprint(n, " confirmed"), time.Since(since) > time.Second
+	})
+}
+
+// take receives n messages and gives how many came; each body must come once.
+func take(t *testing.T, addr string, n int, seen map[string]bool) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn := dial(ctx, t, addr)
+	defer conn.Close(context.Background())
+	s, err := conn.Session(ctx, client.Transacted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := s.Consumer(ctx, client.Queue("FULL"), client.WithPrefetchSize(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		m, err := k.Receive(ctx)
+		if err != nil {
+			t.Fatalf("after %d of %d: %v", i, n, err)
+		}
+		text, err := m.Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[text[:8]] {
+			t.Errorf("%s came twice", text[:8])
+		}
+		seen[text[:8]] = true
+		if i%50 == 49 || i == n-1 {
+			if err := s.Commit(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return n
+}
+
+func TestAFullDiskHoldsProducersAndLosesNothing(t *testing.T) {
+	dir := smallDisk(t)
+	p := newProcess(t, setup{data: dir})
+	mark := p.log.mark()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	f := fill(ctx, t, p.addr(), 0)
+	f.stuck(t)
+	full := f.confirmed.Load()
+	line := p.awaitLog(mark, "STORE_FULL")
+	t.Logf("%d messages of 8 KiB, %d KiB left: %s", full, room(t, dir)>>10, line)
+	if f.refused.Load() > 0 {
+		t.Errorf("a send was refused: %s", *f.last.Load())
+	}
+	if s := p.status(); !s.StoreFull {
+		t.Errorf("the status says nothing: %+v", s)
+	}
+	t.Logf("%+v", queue(p.status(), "FULL"))
+
+	// Consumers go on, and make room.
+	seen := map[string]bool{}
+	taken := take(t, p.addr(), int(full*3/4), seen)
+	wait.For(t, 2*patience, "sending again", func() (string, bool) {
+		return fmt.Sprintf("%d, %d KiB left", f.confirmed.Load(), room(t, dir)>>10),
+			f.confirmed.Load() > full+10
+	})
+	f.stuck(t)
+	t.Logf("%d confirmed after draining", f.confirmed.Load())
+
+	// Full again, from outside too: killed and started with not a byte left.
+	ballast := filepath.Join(dir, "ballast-of-others")
+	hog(t, ballast)
+	p.kill()
+	<-f.done
+	confirmed := int(f.confirmed.Load())
+	hog(t, ballast)
+	t.Logf("%d bytes left at the restart", room(t, dir))
+	mark = p.log.mark()
+	p.launch()
+	full2 := time.Now()
+	wait.For(t, 2*patience, "ready or told", func() (string, bool) {
+		said := p.log.since(mark)
+		return said, strings.Contains(said, "ready\n") || strings.Contains(said, "disk is full")
+	})
+	t.Logf("after %v: %s", time.Since(full2), p.log.since(mark))
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitLog(mark, "ready\n")
+	left := queue(p.status(), "FULL").Size
+	if int(left) < confirmed-taken || int(left) > confirmed-taken+1 {
+		t.Errorf("%d of %d-%d messages are there", left, confirmed, taken)
+	}
+	take(t, p.addr(), int(left), seen)
+	for i := range confirmed {
+		if !seen[fmt.Sprintf("%08d", i)] {
+			t.Errorf("message %d was confirmed and is lost", i)
+		}
+	}
+}
+
+// hog takes all the room of a file system.
+func hog(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; size /= 2 {
+		for block := make([]byte, size); ; {
+			if _, err := f.Write(block); err != nil {
+				break
+			}
+		}
+	}
+}

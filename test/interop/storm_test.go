@@ -1,0 +1,154 @@
+package interop
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"hopwire/test/interop/broker"
+	"hopwire/test/interop/jms"
+	"hopwire/test/proxy"
+	"hopwire/test/wait"
+)
+
+// storm is two persistent brokers with a bridge over a proxy, and messages that cross it while
+// something goes wrong.
+type storm struct {
+	t    *testing.T
+	a, b *broker.Broker
+	link *proxy.Proxy
+	rand *rand.Rand
+
+	killed []int64 // how many bytes had passed at each kill of the present messages
+}
+
+// unanswered is how many messages a bridge may have sent without an answer: the prefetch of its
+// subscription.
+const unanswered = 1000
+
+// TestN065FaultsNeitherLoseNorDouble sends 10,000 persistent messages over a bridge and breaks
+// first the link, then the sender, then the receiver. Consumers come when it is over, so that
+// nothing but the receiving broker itself can have recognised what came twice.
+func TestN065FaultsNeitherLoseNorDouble(t *testing.T) {
+	for _, p := range pairs {
+		if p.a == broker.ActiveMQ && p.b == broker.ActiveMQ {
+			continue // what two real brokers do to each other is not ours to promise
+		}
+		t.Run(p.String(), func(t *testing.T) {
+			s := startStorm(t, p)
+			s.cross("Q.CUT", 4000, 0, s.cuts)
+			s.cross("Q.SENDER", 3000, 0, func() { s.kill(s.a) })
+			most := 0
+			if p.b == broker.ActiveMQ {
+				most = unanswered // it does not remember what it had taken
+			}
+			s.cross("Q.RECEIVER", 3000, most, func() { s.kill(s.b) })
+		})
+	}
+}
+
+func TestN066ACleanRestartOfEitherSideNeitherLosesNorDoubles(t *testing.T) {
+	s := startStorm(t, pair{broker.Hopwire, broker.Hopwire})
+	s.cross("Q.SENDER", 2000, 0, func() { s.a.Stop(); s.a.Restart() })
+	s.cross("Q.RECEIVER", 2000, 0, func() { s.b.Stop(); s.b.Restart() })
+}
+
+func startStorm(t *testing.T, p pair) *storm {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	s := &storm{t: t, rand: rand.New(rand.NewPCG(seed, 0))}
+	s.b = broker.Start(t, p.b, broker.Options{Name: "b", Persistent: true})
+	s.link = proxy.Start(t, s.b.Addr())
+	s.a = broker.Start(t, p.a, broker.Options{Name: "a", Persistent: true,
+		Connectors: []broker.Connector{{
+			Name: "ab", URI: "static:(" + s.link.URL() + ")" + quick,
+			Elements: `<staticallyIncludedDestinations><queue physicalName="Q.CUT"/>` +
+				`<queue physicalName="Q.SENDER"/><queue physicalName="Q.RECEIVER"/>` +
+				`</staticallyIncludedDestinations>`,
+		}},
+	})
+	return s
+}
+
+// cross confirms n messages on a while the link is cut, lets them go while a fault happens, and
+// counts them at consumers on b that come afterwards. At most so many may be there twice.
+func (s *storm) cross(queue string, n, twiceAtMost int, fault func()) {
+	s.t.Helper()
+	s.link.Cut()
+	d := jms.Start(s.t, jms.V5)
+	conn := d.Connect(s.a.URL())
+	out := conn.Session(jms.Transacted)
+	const part = 500
+	for from := 0; from < n; from += part {
+		out.Send(jms.SendOptions{Dest: "queue://" + queue, From: from, N: part,
+			Body: "{} " + strings.Repeat("x", 200)})
+		must(s.t, out.Commit())
+	}
+	must(s.t, conn.Close())
+	before := s.link.Passed(proxy.Up)
+	s.killed = nil
+	s.link.Heal()
+	fault()
+	s.a.WaitQueue(queue, 60*time.Second, "empty", empty)
+	passed := s.link.Passed(proxy.Up)
+	for _, at := range s.killed {
+		s.t.Logf("%s: killed after %d of %d bytes", queue, at-before, passed-before)
+	}
+	c := d.Connect(s.b.URL()).Session(jms.DupsOK).Consumer(jms.ConsumerOptions{Dest: "queue://" + queue})
+	wait.For(s.t, 60*time.Second, fmt.Sprintf("at the consumer of %s", queue), func() (string, bool) {
+		return fmt.Sprintf("%d of %d", c.Count(), n), c.Count() >= n
+	})
+	s.b.WaitQueue(queue, patience, "empty", empty)
+	lost, twice := tally(s.t, n, c)
+	s.t.Logf("%s: %d sent, %d lost, %d twice; %d connections so far", queue, n, len(lost), len(twice),
+		s.link.Connections())
+	if len(lost) > 0 || len(twice) > twiceAtMost {
+		s.t.Errorf("%s: %d lost %v, %d twice %v; at most %d may be", queue, len(lost), few(lost),
+			len(twice), few(twice), twiceAtMost)
+	}
+	for _, b := range []*broker.Broker{s.a, s.b} {
+		if dead := b.Queue("ActiveMQ.DLQ"); dead.Size > 0 {
+			s.t.Errorf("%s: %d dead letters on %s", queue, dead.Size, b.Name())
+		}
+	}
+}
+
+// cuts cuts the link several times, somewhere in the messages or in the answers.
+func (s *storm) cuts() {
+	for i := range 6 {
+		way, bytes := proxy.Up, 50_000+s.rand.Int64N(100_000)
+		if i%2 == 1 {
+			way, bytes = proxy.Down, 1_000+s.rand.Int64N(5_000)
+		}
+		goal := s.link.Passed(way) + bytes
+		s.link.CutAfterBytes(way, bytes)
+		wait.For(s.t, patience, "cut", func() (string, bool) {
+			passed := s.link.Passed(way)
+			return fmt.Sprintf("%d of %d bytes", passed, goal), passed >= goal
+		})
+		s.link.Heal()
+	}
+}
+
+// kill ends a broker in the midst of messages, as a crash does, and starts it again; a quick one
+// twice.
+func (s *storm) kill(b *broker.Broker) {
+	s.killOnce(b)
+	if b.Kind() == broker.Hopwire {
+		s.killOnce(b)
+	}
+}
+
+func (s *storm) killOnce(b *broker.Broker) {
+	goal := s.link.Passed(proxy.Up) + 100_000 + s.rand.Int64N(200_000)
+	wait.For(s.t, patience, "in the midst", func() (string, bool) {
+		passed := s.link.Passed(proxy.Up)
+		return fmt.Sprintf("%d of %d bytes", passed, goal), passed >= goal
+	})
+	b.Kill9()
+	s.killed = append(s.killed, s.link.Passed(proxy.Up))
+	b.Restart()
+}
