@@ -58,21 +58,21 @@ func (s *consumer) take(a *message.MessageAck, r window.Range) {
 			cause = a.PoisonCause.Class + ": " + a.PoisonCause.Message
 		}
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
-			if d := s.b.dests[e.Destination]; d != nil {
+			if d := s.b.home(e.Destination, e.Ref); d != nil {
 				s.b.deadLetter(d, e.Message, e.Ref.Redelivery, cause, false)
 				s.b.settle(d, e.Ref)
 			}
 		})
 	case message.ExpiredAck:
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
-			if d := s.b.dests[e.Destination]; d != nil {
+			if d := s.b.home(e.Destination, e.Ref); d != nil {
 				s.b.expire(d, e.Ref)
 			}
 		})
 	default:
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
-			if d := s.b.dests[e.Destination]; d != nil {
+			if d := s.b.home(e.Destination, e.Ref); d != nil {
 				s.b.consume(d, e.Ref)
 			}
 		})
@@ -107,4 +107,14 @@ func appendOnce(list []*consumer, s *consumer) []*consumer {
 		}
 	}
 	return append(list, s)
+}
+
+// home gives the queue that has the copy out; none when it was removed since, even if there is a new
+// one of that name.
+func (b *Broker) home(name message.Destination, c *queue.Copy) *destination {
+	d := b.dests[name]
+	if d == nil || d.queue == nil || d.queue.Outstanding(c.Seq) != c {
+		return nil
+	}
+	return d
 }

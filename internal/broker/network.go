@@ -92,11 +92,11 @@ func (n *netSub) attach(d *destination) {
 	n.slots = append(n.slots, consumerSlot{d, slot})
 }
 
-// joinNetworks attaches the network subscriptions of patterns to a new destination.
+// joinNetworks attaches the network subscriptions that name a new destination or a pattern of it.
 func (b *Broker) joinNetworks(d *destination) {
 	for _, n := range b.networks.order {
 		for _, m := range n.members {
-			if m.IsPattern() && !m.IsAdvisory() && policy.Matches(m, d.name) {
+			if m == d.name || m.IsPattern() && !m.IsAdvisory() && policy.Matches(m, d.name) {
 				n.attach(d)
 				break
 			}

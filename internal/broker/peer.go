@@ -42,10 +42,12 @@ func (b *Broker) withReceipts(d *destination, peer *network.Peer, f func()) bool
 		d.receipts = audit.NewReceipts()
 		d.loading = map[message.BrokerID][]func(){}
 	}
+	limit := max(receiptsKept, 2*peer.Prefetch)
 	if d.receipts.Loaded(peer.ID) {
+		// A peer that asked before it sent, or has a larger window since, may need more.
+		d.receipts.Raise(peer.ID, limit)
 		return true
 	}
-	limit := max(receiptsKept, 2*peer.Prefetch)
 	if !b.opt.Persistent || !d.stores() {
 		d.receipts.Open(peer.ID, limit, 1)
 		return true

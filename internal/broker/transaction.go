@@ -147,8 +147,8 @@ func (tx *transaction) takeAcked() []committing {
 	for _, s := range tx.acks {
 		s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
-			d := b.dests[e.Destination]
-			if d == nil || !e.Ref.Out() {
+			d := b.home(e.Destination, e.Ref)
+			if d == nil {
 				return
 			}
 			b.journal.remove(d, e.Ref)
