@@ -130,6 +130,9 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	events := newEventLog(b.log)
 	o := brokerOptions(b.config, id, b.url())
 	o.Observe = events.core
+	if o.NextDest, err = broker.NextDest(st); err != nil {
+		return err
+	}
 	if a := b.config.Auth; a != nil {
 		if o.Authenticator, err = authenticator(a); err != nil {
 			return err

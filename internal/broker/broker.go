@@ -38,6 +38,7 @@ type Options struct {
 	Authenticator Authenticator // nil lets everybody in
 
 	Predeclared []message.Destination // <destinations>
+	NextDest    store.DestID          // what NextDest read from the store; default 0
 
 	Observe func(Event) // told of what happens; nil nobody
 }
@@ -119,7 +120,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 		eviction:    newEviction(o.MemoryLimitBytes, o.ResidentBytes),
 		memory:      usage.New(nil, o.MemoryLimitBytes),
 		dests:       map[message.Destination]*destination{},
-		nextDest:    1,
+		nextDest:    max(1, o.NextDest),
 		connections: map[message.ConnectionID]*Connection{},
 		clientIDs:   map[string]*Connection{},
 		counts:      Counts{Reasons: map[message.Reason]int64{}},

@@ -1,6 +1,9 @@
 package broker
 
 import (
+	"strconv"
+	"strings"
+
 	"hopwire/internal/broker/audit"
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/broker/usage"
@@ -8,6 +11,25 @@ import (
 	"hopwire/internal/policy"
 	"hopwire/internal/store"
 )
+
+// metaNextDest is the name under which the store keeps the number of the next destination, as
+// decimal text, once one was removed.
+const metaNextDest = "nextDest"
+
+// NextDest reads from a store what Options.NextDest wants, 0 when there is nothing.
+func NextDest(st interface {
+	Meta(name string) ([]byte, error)
+}) (store.DestID, error) {
+	text, err := st.Meta(metaNextDest)
+	if err != nil || text == nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil {
+		return 0, message.Errorf(message.Corrupt, "the store's %s is %q: %w", metaNextDest, text, err)
+	}
+	return store.DestID(n), nil
+}
 
 // sequenceBlock is how many sequences a header reserves ahead.
 const sequenceBlock = 1000
@@ -73,6 +95,10 @@ func (b *Broker) add(name message.Destination, peer message.BrokerID) *destinati
 	b.join(d)
 	b.adviseDestination(d, message.AddDestination)
 	b.tell(Event{Kind: DestinationAdded, Dest: name})
+	if name.Kind == message.Topic && strings.HasPrefix(name.Name, "VirtualTopic.") {
+		b.tell(Event{Kind: ConsumerWarning, Dest: name, Text: "virtual topics are not supported:" +
+			" messages to " + name.String() + " reach its subscribers and no Consumer.* queue"})
+	}
 	return d
 }
 
@@ -146,6 +172,9 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 	}
 	if d.stored > 0 || d.reserved > 0 {
 		b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
+		// The highest id may be gone with its header: the next start must not give it again.
+		b.journal.add(store.Op{Kind: store.PutMeta, Name: metaNextDest,
+			Value: strconv.AppendUint(nil, uint64(b.nextDest), 10)})
 	}
 	for _, a := range d.parked {
 		a.refuse(message.Errorf(message.InvalidDestination,

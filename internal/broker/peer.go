@@ -147,7 +147,8 @@ func (b *Broker) Known(peer message.BrokerID, keys []network.DoubtKey, done func
 		known := make([]bool, len(keys))
 		for i, k := range keys {
 			d := b.find(k.Destination)
-			known[i] = d != nil && d.receipts != nil && d.receipts.Look(k.Key) == audit.Durable
+			known[i] = d != nil && d.receipts != nil &&
+				d.receipts.Look(k.Key) == audit.Durable && !d.receipts.WentBack(k.Key, peer)
 		}
 		done(known)
 	})

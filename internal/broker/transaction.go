@@ -139,8 +139,8 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 	})
 }
 
-// takeAcked takes what the transaction acknowledged out of the consumers' windows: the consumers may
-// close before the commit is durable, and must not give it back.
+// takeAcked takes what the transaction acknowledged out of the consumers' windows: the consumers
+// may close before the commit is durable, and must not give it back.
 func (tx *transaction) takeAcked() []committing {
 	b := tx.conn.b
 	var acked []committing

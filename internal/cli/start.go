@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -41,7 +42,7 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	for _, f := range c.Files {
 		setup, err := hopwire.Load(f, options)
 		if err != nil {
-			return err
+			return fileError{err}
 		}
 		setups = append(setups, setup)
 	}
@@ -57,13 +58,17 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) err
 			b.Stop()
 		}
 		for _, b := range brokers {
-			b.Wait()
+			_ = b.Wait() // the caller has the error that counts
 		}
 	}
 	for _, setup := range setups {
 		b, err := setup.Open(ctx)
 		if err != nil {
 			stop()
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // a slave that waited
+				fmt.Fprintln(out, "stopped")
+				return nil
+			}
 			return err
 		}
 		brokers = append(brokers, b)

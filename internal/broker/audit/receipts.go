@@ -115,6 +115,14 @@ func (r *Receipts) Outlived(key message.ReceiptKey, path []message.BrokerID) boo
 	return e != nil && e.gone != "" && message.Visits(path, e.gone) > e.been
 }
 
+// WentBack reports whether our copy of an arrival was forwarded to a peer it had never been at.
+// When that peer asks about a copy of its own, it suppressed ours in its favour, or will: its own
+// is what is left.
+func (r *Receipts) WentBack(key message.ReceiptKey, to message.BrokerID) bool {
+	e := r.known[key]
+	return e != nil && e.gone == to && e.been == 0
+}
+
 // Release forgets a claim whose arrival was refused after all.
 func (r *Receipts) Release(key message.ReceiptKey) { delete(r.known, key) }
 

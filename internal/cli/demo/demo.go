@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"hopwire"
@@ -177,15 +178,15 @@ func configuration(dir string, i int, ports []int) []byte {
 		name, peer = peer, name
 	}
 	connector := func(label, attributes string, queues ...string) string {
-		list := ""
+		var list strings.Builder
 		for _, q := range queues {
-			list += fmt.Sprintf("          <queue physicalName=%q/>\n", q)
+			fmt.Fprintf(&list, "          <queue physicalName=%q/>\n", q)
 		}
 		return fmt.Sprintf(`      <networkConnector name="%s" uri="static:(tcp://127.0.0.1:%d)"%s>
         <dynamicallyIncludedDestinations>
 %s        </dynamicallyIncludedDestinations>
       </networkConnector>
-`, label, ports[1-i], attributes, list)
+`, label, ports[1-i], attributes, list.String())
 	}
 	connectors := connector(name+"-to-"+peer, "", queueMove, queueWait)
 	if i == 0 {

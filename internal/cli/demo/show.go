@@ -187,14 +187,17 @@ func (s *show) picture(d [2]manage.Destination) string {
 		}
 		return ""
 	}
-	p := line + row("broker a   "+s.queue, "", "broker b")
-	p += row(bar(d[0].Size), flying(d[0], "=====>"), bar(d[1].Size))
-	p += row(fmt.Sprintf("%d waiting or in flight", d[0].Size), flying(d[1], "<====="),
-		fmt.Sprintf("%d waiting or in flight", d[1].Size))
-	for i := range max(len(s.at[0]), len(s.at[1]), 1) {
-		p += row(consumer(s.at[0], i), "", consumer(s.at[1], i))
+	lines := []string{
+		line,
+		row("broker a   "+s.queue, "", "broker b"),
+		row(bar(d[0].Size), flying(d[0], "=====>"), bar(d[1].Size)),
+		row(fmt.Sprintf("%d waiting or in flight", d[0].Size), flying(d[1], "<====="),
+			fmt.Sprintf("%d waiting or in flight", d[1].Size)),
 	}
-	return p + line
+	for i := range max(len(s.at[0]), len(s.at[1]), 1) {
+		lines = append(lines, row(consumer(s.at[0], i), "", consumer(s.at[1], i)))
+	}
+	return strings.Join(append(lines, line), "")
 }
 
 func consumer(rs []*receiver, i int) string {
