@@ -349,7 +349,7 @@ func (b *Broker) awaitSpace(a *arrival) outcome {
 	}
 	if a.peer == nil && b.failsForSpace(d) {
 		b.counts.Reasons[reason]++
-		a.refuse(noSpace(d, a, reason))
+		a.refuse(noSpace(d, a, reason, "reached"))
 		return finished
 	}
 	b.park(d, a, reason)
@@ -363,7 +363,10 @@ func (b *Broker) lacks(d *destination, a *arrival) message.Reason {
 		space := b.journal.storage.Space()
 		over := b.opt.StoreLimitBytes > 0 && space.UsedBytes >=
 			b.opt.StoreLimitBytes/100*int64(d.policy.Memory.StoreHighWaterPercent)
-		if space.Full || over {
+		// What is on its way is as good as written: a batch of puts that the store refuses for
+		// lack of room would hold up the removals behind it.
+		tight := space.FreeBytes >= 0 && space.FreeBytes-b.journal.undurable < space.ReserveBytes
+		if space.Full || over || tight {
 			return message.StoreFull
 		}
 		// Stored copies leave memory when they are durable; only what is on its way counts.
@@ -406,7 +409,7 @@ func (b *Broker) park(d *destination, a *arrival, reason message.Reason) {
 		a.wait.timer = b.env.After(after, func() {
 			if d.unpark(a) {
 				b.counts.Reasons[reason]++
-				a.refuse(noSpace(d, a, reason))
+				a.refuse(noSpace(d, a, reason, "Wait Timeout"))
 			}
 		})
 	}
@@ -425,14 +428,15 @@ func (d *destination) unpark(a *arrival) bool {
 	return false
 }
 
-func noSpace(d *destination, a *arrival, reason message.Reason) error {
+// noSpace is ActiveMQ's text; how is "reached", or "Wait Timeout" after a wait.
+func noSpace(d *destination, a *arrival, reason message.Reason, how string) error {
 	what := "Memory"
 	if reason == message.StoreFull {
 		what = "Store"
 	}
-	return message.Errorf(message.Limit, "Usage Manager %s Limit reached. Stopping producer (%s) to"+
+	return message.Errorf(message.Limit, "Usage Manager %s Limit %s. Stopping producer (%s) to"+
 		" prevent flooding %s. See http://activemq.apache.org/producer-flow-control.html for"+
-		" more info", what, a.m.Producer, d.name)
+		" more info", what, how, a.m.Producer, d.name)
 }
 
 // relieve marks that room was made: parked sends are tried at the end of the turn.

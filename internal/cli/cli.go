@@ -15,7 +15,6 @@ import (
 
 	"hopwire"
 	"hopwire/internal/cli/demo"
-	"hopwire/internal/config"
 	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
 )
@@ -115,12 +114,17 @@ type usageError struct{ text string }
 
 func (e usageError) Error() string { return e.text }
 
+// fileError is a configuration file that cannot be read or is wrong.
+type fileError struct{ error }
+
+func (e fileError) Unwrap() error { return e.error }
+
 // exitCode tells the kind of an error by the exit code.
 func exitCode(err error) int {
 	var usage usageError
-	var problems config.Problems
+	var file fileError
 	switch {
-	case errors.As(err, &usage), errors.As(err, &problems), errors.Is(err, os.ErrNotExist):
+	case errors.As(err, &usage), errors.As(err, &file):
 		return exitUsage
 	case errors.Is(err, hopwire.ErrRefused):
 		return exitUsage

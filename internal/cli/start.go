@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -41,7 +42,7 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	for _, f := range c.Files {
 		setup, err := hopwire.Load(f, options)
 		if err != nil {
-			return err
+			return fileError{err}
 		}
 		setups = append(setups, setup)
 	}
@@ -64,6 +65,10 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) err
 		b, err := setup.Open(ctx)
 		if err != nil {
 			stop()
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // a slave that waited
+				fmt.Fprintln(out, "stopped")
+				return nil
+			}
 			return err
 		}
 		brokers = append(brokers, b)

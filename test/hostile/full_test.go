@@ -217,3 +217,15 @@ func hog(t *testing.T, path string) {
 		}
 	}
 }
+
+// remount makes a file system read-only, or writable again.
+func remount(t *testing.T, dir string, readOnly bool) {
+	t.Helper()
+	flags := uintptr(syscall.MS_REMOUNT)
+	if readOnly {
+		flags |= syscall.MS_RDONLY
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -66,6 +66,10 @@ func Running(ctx context.Context) ([]*Client, error) {
 		return nil, err
 	}
 	var out []*Client
+	// A broker that was killed and started again has the socket of its predecessor, whose entry is
+	// older.
+	sort.Slice(entries, func(i, j int) bool { return written(entries[i]).After(written(entries[j])) })
+	seen := map[string]bool{}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".sock") {
 			continue
@@ -75,6 +79,11 @@ func Running(ctx context.Context) ([]*Client, error) {
 		if err != nil {
 			continue
 		}
+		if seen[string(socket)] {
+			os.Remove(path)
+			continue
+		}
+		seen[string(socket)] = true
 		name, _ := url.PathUnescape(strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())))
 		c := Dial(name, string(socket))
 		if c.alive(ctx) {
@@ -85,6 +94,14 @@ func Running(ctx context.Context) ([]*Client, error) {
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, nil
+}
+
+func written(e os.DirEntry) time.Time {
+	info, err := e.Info()
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // Client speaks to one broker.
