@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"slices"
+
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/broker/window"
 	"hopwire/internal/message"
@@ -101,10 +103,8 @@ func (b *Broker) settle(d *destination, c *queue.Copy) {
 }
 
 func appendOnce(list []*consumer, s *consumer) []*consumer {
-	for _, o := range list {
-		if o == s {
-			return list
-		}
+	if slices.Contains(list, s) {
+		return list
 	}
 	return append(list, s)
 }

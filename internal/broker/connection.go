@@ -313,8 +313,8 @@ func (c *Connection) addProducer(info *message.ProducerInfo) error {
 		return nil
 	}
 	p := &producer{info: info, conn: c}
-	if !info.Destination.IsZero() && !info.Destination.IsComposite() && !info.Destination.IsAdvisory() {
-		d, err := c.b.reach(c, info.Destination)
+	if to := info.Destination; !to.IsZero() && !to.IsComposite() && !to.IsAdvisory() {
+		d, err := c.b.reach(c, to)
 		if err != nil {
 			return err
 		}
@@ -390,7 +390,7 @@ func (c *Connection) release() {
 		c.endProducer(p)
 	}
 	for _, d := range append([]*destination(nil), c.temps...) {
-		c.b.removeDestination(d, true)
+		_ = c.b.removeDestination(d, true) // forced: nothing can forbid it
 	}
 	c.temps = nil
 	c.opened = false

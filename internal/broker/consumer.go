@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"hopwire/internal/broker/queue"
@@ -134,10 +135,8 @@ func (s *consumer) matches(d message.Destination) bool {
 
 // attach joins the consumer to one destination.
 func (s *consumer) attach(d *destination) {
-	for _, o := range d.consumers {
-		if o == s {
-			return
-		}
+	if slices.Contains(d.consumers, s) {
+		return
 	}
 	d.consumers = append(d.consumers, s)
 	if d.queue == nil {

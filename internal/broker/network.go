@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"hopwire/internal/broker/queue"
@@ -77,10 +78,8 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 }
 
 func (n *netSub) attach(d *destination) {
-	for _, o := range d.nets {
-		if o == n {
-			return
-		}
+	if slices.Contains(d.nets, n) {
+		return
 	}
 	d.nets = append(d.nets, n)
 	if d.queue == nil {
@@ -353,10 +352,10 @@ func (b *Broker) Advise(e network.Event) {
 			kept = append(kept, p)
 		}
 	}
-	b.networks.peers = kept
 	if e.Started {
-		b.networks.peers = append(kept, e)
+		kept = append(kept, e)
 	}
+	b.networks.peers = kept
 	info := e.Peer
 	b.advise("NetworkBridge", &info, bridgeProps(e)...)
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -223,7 +224,7 @@ func (d *destination) doubts(seq uint64) []message.BrokerID {
 			out = append(out, peer)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i] < out[j] })
+	slices.Sort(out)
 	return out
 }
 
@@ -239,7 +240,7 @@ func (b *Broker) DoubtedPeers() []message.BrokerID {
 			}
 		}
 	}
-	sort.Slice(peers, func(i, j int) bool { return peers[i] < peers[j] })
+	slices.Sort(peers)
 	return peers
 }
 
@@ -306,12 +307,7 @@ func (b *Broker) doubtsOf(d *destination, peer message.BrokerID, after, below ui
 }
 
 func doubted(c *queue.Copy, peer message.BrokerID) bool {
-	for _, p := range c.Doubts {
-		if p == peer {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Doubts, peer)
 }
 
 // Resolve implements bridge.Local.

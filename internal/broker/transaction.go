@@ -127,9 +127,9 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 				continue
 			}
 			t.dest.reserve(b)
-			copy := t.dest.queue.Reserve(t.m, b.env.Mono(), tx)
-			b.enqueued(t.dest, copy, nil)
-			copies = append(copies, committing{t.dest, copy})
+			reserved := t.dest.queue.Reserve(t.m, b.env.Mono(), tx)
+			b.enqueued(t.dest, reserved, nil)
+			copies = append(copies, committing{t.dest, reserved})
 		}
 	}
 	acked := tx.takeAcked()
