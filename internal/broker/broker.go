@@ -108,6 +108,7 @@ type Broker struct {
 	advisories  advisories
 	networks    networks
 	parked      []*destination // those with parked sends
+	held        []*Connection  // those that are not read
 	dirty       []*queueHost   // queues to dispatch at the end of the turn
 
 	sequence int64 // brokerSequenceId of the last message

@@ -20,6 +20,11 @@ type Outbox interface {
 	Close(why string)
 }
 
+// Holder is an Outbox whose peer can be made to wait: while it is held, nothing more is read.
+type Holder interface {
+	Hold(on bool)
+}
+
 // Remote says where a connection comes from.
 type Remote struct {
 	Address      string
@@ -58,6 +63,9 @@ type Connection struct {
 	mirror  *message.BrokerInfo // a duplex peer's introduction
 
 	last *producer // of the last message: producers send in runs
+
+	parkedBytes int64 // of sends that wait for space
+	held        bool  // nothing is read
 }
 
 // producer is one open producer.
@@ -416,6 +424,7 @@ func (c *Connection) close(why string) {
 	}
 	c.release()
 	c.closed = true
+	c.pace()
 	c.out.Close(why)
 }
 
@@ -442,6 +451,7 @@ func (c *Connection) Gone() {
 	if !c.closed {
 		c.release()
 		c.closed = true
+		c.pace()
 	}
 }
 

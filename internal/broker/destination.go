@@ -186,6 +186,7 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 			Value: strconv.AppendUint(nil, uint64(b.nextDest), 10)})
 	}
 	for _, a := range d.parked {
+		a.unparked()
 		a.refuse(message.Errorf(message.InvalidDestination,
 			"%s was removed while the send waited for space", d.name))
 	}

@@ -90,7 +90,8 @@ func (s *Session) Close(why string) {
 		why = "closed"
 	}
 	s.cfg.Hub.mark(s)
-	time.AfterFunc(closeTimeout, func() { _ = s.conn.Close() })
+	s.Hold(false)
+	time.AfterFunc(closeTimeout, s.cut)
 	s.ended(message.Errorf(message.Unavailable, "%s", why))
 }
 
@@ -119,7 +120,7 @@ func (s *Session) write(first []byte) {
 	case err == nil:
 	case errors.Is(err, errFlushed):
 		if !s.conn.CloseWrite() {
-			_ = s.conn.Close()
+			s.cut()
 			return
 		}
 		linger := time.NewTimer(closeLinger)
@@ -128,7 +129,7 @@ func (s *Session) write(first []byte) {
 		case <-s.done:
 		case <-linger.C:
 		}
-		_ = s.conn.Close()
+		s.cut()
 	default:
 		s.fail(err)
 	}

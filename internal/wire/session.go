@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,7 +87,13 @@ type Session struct {
 	free    chan *batch
 	looked  chan struct{} // the loop looked at a guarded batch
 	done    chan struct{} // the reader ended
+	gone    chan struct{} // the connection is closed; wakes a reader that is held
+	cutting sync.Once
 	down    sync.Once
+
+	// Of the loop, as above:
+	held bool
+	kept []*batch // the reader's, while it is held
 }
 
 // batch is what one read of the socket gave.
@@ -105,7 +112,7 @@ func New(cfg Config) *Session {
 	}
 	s := &Session{
 		cfg: cfg, conn: cfg.Conn, free: make(chan *batch, postingCredit),
-		looked: make(chan struct{}, 1), done: make(chan struct{}),
+		looked: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
 	}
 	s.trusted.Store(!cfg.Guarded)
 	s.writer = transport.NewWriter(s.conn, s.fill)
@@ -147,9 +154,32 @@ var (
 
 // abandon ends a session whose goroutines never ran.
 func (s *Session) abandon(err error) {
-	_ = s.conn.Close()
+	s.cut()
 	close(s.done)
 	s.ended(err)
+}
+
+// Hold stops reading, until it is called with false, so that the peer has to wait. What was read
+// already still comes. While it lasts only a failed write tells that the peer is gone.
+func (s *Session) Hold(on bool) {
+	if s.held == on || s.closed && on {
+		return
+	}
+	s.held = on
+	s.conn.Hold(on)
+	if on {
+		return
+	}
+	for _, b := range s.kept {
+		s.free <- b
+	}
+	s.kept = nil
+}
+
+// cut closes the connection and wakes its reader, from any goroutine.
+func (s *Session) cut() {
+	_ = s.conn.Close()
+	s.cutting.Do(func() { close(s.gone) })
 }
 
 // fail ends the connection from any goroutine; the first reason counts.
@@ -159,7 +189,7 @@ func (s *Session) fail(err error) {
 		s.cause = err
 	}
 	s.mu.Unlock()
-	_ = s.conn.Close()
+	s.cut()
 }
 
 // ended tells of the end, once.
@@ -182,7 +212,7 @@ func (s *Session) converse(ctx context.Context, hello *openwire.WireFormatInfo) 
 		err = s.cause
 	}
 	s.mu.Unlock()
-	_ = s.conn.Close()
+	s.cut()
 	close(s.done)
 	s.ended(err)
 }
@@ -254,8 +284,8 @@ func (s *Session) post(d *Decoder, frames [][]byte, guarded bool) error {
 	var b *batch
 	select {
 	case b = <-s.free:
-	case <-s.done:
-		return ErrStopping
+	case <-s.gone:
+		return net.ErrClosed
 	}
 	b.guarded = guarded
 	var err error
@@ -303,7 +333,11 @@ func (b *batch) handle() {
 		b.cmds = nil
 	}
 	guarded := b.guarded
-	s.free <- b
+	if s.held {
+		s.kept = append(s.kept, b)
+	} else {
+		s.free <- b
+	}
 	if guarded {
 		s.looked <- struct{}{}
 	}
