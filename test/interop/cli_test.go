@@ -35,14 +35,15 @@ func newDesk(t *testing.T) *desk {
 // file writes the configuration of a persistent broker.
 func (d *desk) file(name string, port int, inside string) string {
 	d.t.Helper()
-	return d.text(name+".xml", fmt.Sprintf(`<beans><broker xmlns="http://activemq.apache.org/schema/core"
+	text := fmt.Sprintf(`<beans><broker xmlns="http://activemq.apache.org/schema/core"
   brokerName="%s" dataDirectory="%s">
   %s
   <transportConnectors>
     <transportConnector name="openwire" uri="tcp://127.0.0.1:%d"/>
   </transportConnectors>
 </broker></beans>
-`, name, filepath.Join(d.dir, name), inside, port))
+`, name, filepath.Join(d.dir, name), inside, port)
+	return d.text(name+".xml", text)
 }
 
 func (d *desk) text(name, text string) string {
@@ -148,19 +149,21 @@ func (s *started) signal(sig os.Signal) {
 
 // link is a networkConnector to a port.
 func link(port int, more string) string {
-	return fmt.Sprintf(`<networkConnectors><networkConnector name="link" uri="static:(tcp://127.0.0.1:%d)">`+
-		`%s</networkConnector></networkConnectors>`, port, more)
+	return fmt.Sprintf(`<networkConnectors><networkConnector name="link" `+
+		`uri="static:(tcp://127.0.0.1:%d)">%s</networkConnector></networkConnectors>`, port, more)
 }
 
 func TestTwoFilesRunInOneProcessAndCanBeAskedAndStopped(t *testing.T) {
 	d := newDesk(t)
 	portA, portB := broker.FreePort(t), broker.FreePort(t)
 	s := d.start(d.file("a", portA, link(portB, "")), d.file("b", portB, "")).says("ready")
+	running := regexp.MustCompile(`bridge +link +-> b .* RUNNING`)
 	wait.For(t, patience, "linked", func() (string, bool) {
 		out, err := d.command("status").CombinedOutput()
-		return fmt.Sprintf("%s%v", out, err), regexp.MustCompile(`bridge +link +-> b .* RUNNING`).Match(out)
+		return fmt.Sprintf("%s%v", out, err), running.Match(out)
 	})
-	d.run(0, "sent|produced|Produced", "producer", "--brokerUrl", fmt.Sprintf("tcp://127.0.0.1:%d", portA),
+	d.run(0, "sent|produced|Produced", "producer",
+		"--brokerUrl", fmt.Sprintf("tcp://127.0.0.1:%d", portA),
 		"--destination", "queue://ORDERS", "--messageCount", "3", "--persistent")
 	d.run(0, `(?s)^broker a .*queue://ORDERS +3 `, "status", "-b", "a")
 	d.run(0, `ORDERS: 3 messages(?s).*3  NO_DEMAND|ORDERS: 3 messages(?s).*3  NO_CONSUMER`,
@@ -210,7 +213,9 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	d := newDesk(t)
 	portA, portB := broker.FreePort(t), broker.FreePort(t)
 	b := d.start(d.file("b", portB, "")).says("ready")
-	include := `<staticallyIncludedDestinations><queue physicalName="Q"/></staticallyIncludedDestinations>`
+	include := `<staticallyIncludedDestinations>
+      <queue physicalName="Q"/>
+    </staticallyIncludedDestinations>`
 	a := d.start(d.file("a", portA, link(portB, include))).says("RUNNING")
 	b.signal(syscall.SIGSTOP) // it will never answer what it is sent
 	d.run(0, "", "producer", "--brokerUrl", fmt.Sprintf("tcp://127.0.0.1:%d", portA),
