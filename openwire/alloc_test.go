@@ -55,7 +55,7 @@ func TestForwardedMessagesDecodeWithoutAllocation(t *testing.T) {
 	for _, f := range benchFormats {
 		d, frame := steady(f.f, m)
 		var into Message
-		if n := testing.AllocsPerRun(100, func() { d.DecodeMessage(frame, &into) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { _ = d.DecodeMessage(frame, &into) }); n > 0 {
 			t.Errorf("%s: %v allocations", f.name, n)
 		}
 		if len(into.BrokerPath) != 2 || into.BrokerPath[1].Value != "ID:b" {

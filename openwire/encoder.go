@@ -76,7 +76,8 @@ func (e *Encoder) begin(dst []byte, t byte) {
 	if e.cache {
 		e.sent.begin()
 	}
-	e.buf = append(dst, 0, 0, 0, 0, t)
+	e.buf = dst
+	e.buf = append(e.buf, 0, 0, 0, 0, t)
 	if e.tight {
 		for n := bitsHead(int(e.guess[t])); n > 0; n-- {
 			e.buf = append(e.buf, 0)

@@ -3,6 +3,7 @@ package openwire
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -181,7 +182,7 @@ func (f *FrameReader) fit() {
 }
 
 func (f *FrameReader) ended() error {
-	if f.err == io.EOF && (f.end > f.start || f.largeSize > 0) {
+	if errors.Is(f.err, io.EOF) && (f.end > f.start || f.largeSize > 0) {
 		return io.ErrUnexpectedEOF
 	}
 	return f.err

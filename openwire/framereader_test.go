@@ -49,7 +49,7 @@ func TestABatchIsWhatOneReadCompleted(t *testing.T) {
 			t.Fatal(i, err)
 		}
 	}
-	if _, err := f.ReadBatch(); err != io.EOF {
+	if _, err := f.ReadBatch(); !errors.Is(err, io.EOF) {
 		t.Errorf("end: %v", err)
 	}
 }
@@ -82,7 +82,7 @@ func TestFramesOfAnySizeComeThroughAnyCutOfTheStream(t *testing.T) {
 		var kept [][]byte
 		for {
 			batch, err := f.ReadBatch()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
@@ -175,7 +175,7 @@ func TestSizesAboveTheLimitAreRefusedBeforeMemoryIsTaken(t *testing.T) {
 		}
 	}
 	f := openReader(bytes.NewReader([]byte("\x06\x40\x00\x00x"))) // 100 MiB claimed, 1 byte sent
-	if grown := allocated(func() { f.ReadBatch() }); grown > 2<<20 {
+	if grown := allocated(func() { _, _ = f.ReadBatch() }); grown > 2<<20 {
 		t.Errorf("a claimed size took %d bytes", grown)
 	}
 }
@@ -203,7 +203,8 @@ func TestAStreamThatEndsInsideAFrameSaysSo(t *testing.T) {
 		"in the size": {0, 0}, "in a frame": framed(10, 1)[:9],
 		"in a large frame": framed(100000, 1)[:90000],
 	} {
-		if _, err := openReader(bytes.NewReader(b)).ReadBatch(); err != io.ErrUnexpectedEOF {
+		_, err := openReader(bytes.NewReader(b)).ReadBatch()
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

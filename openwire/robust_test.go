@@ -310,8 +310,7 @@ func TestWhatCannotBeSentIsRefused(t *testing.T) {
 		f := tightCache
 		f.Version = 11
 		_, err := NewEncoder(f).Append(nil, x)
-		var refused *EncodeError
-		if !errors.As(err, &refused) {
+		if _, ok := errors.AsType[*EncodeError](err); !ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,6 +1,9 @@
 package openwire
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	// defaultCacheSize holds when a peer announces 0 or nothing.
@@ -198,8 +201,7 @@ func (c *sendCache) add(key *cacheKey) int {
 
 // rollback forgets what the failed command stored: the peer never saw it.
 func (c *sendCache) rollback() {
-	for n := len(c.undo) - 1; n >= 0; n-- {
-		o := c.undo[n]
+	for _, o := range slices.Backward(c.undo) {
 		delete(c.index, c.slots[o.index])
 		c.slots[o.index] = o.old
 		if o.live {

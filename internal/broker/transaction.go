@@ -127,9 +127,9 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 				continue
 			}
 			t.dest.reserve(b)
-			copy := t.dest.queue.Reserve(t.m, b.env.Mono(), tx)
-			b.enqueued(t.dest, copy, nil)
-			copies = append(copies, committing{t.dest, copy})
+			reserved := t.dest.queue.Reserve(t.m, b.env.Mono(), tx)
+			b.enqueued(t.dest, reserved, nil)
+			copies = append(copies, committing{t.dest, reserved})
 		}
 	}
 	acked := tx.takeAcked()
@@ -139,16 +139,16 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 	})
 }
 
-// takeAcked takes what the transaction acknowledged out of the consumers' windows: the consumers may
-// close before the commit is durable, and must not give it back.
+// takeAcked takes what the transaction acknowledged out of the consumers' windows: the consumers
+// may close before the commit is durable, and must not give it back.
 func (tx *transaction) takeAcked() []committing {
 	b := tx.conn.b
 	var acked []committing
 	for _, s := range tx.acks {
 		s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
-			d := b.dests[e.Destination]
-			if d == nil || !e.Ref.Out() {
+			d := b.home(e.Destination, e.Ref)
+			if d == nil {
 				return
 			}
 			b.journal.remove(d, e.Ref)

@@ -58,7 +58,7 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) err
 			b.Stop()
 		}
 		for _, b := range brokers {
-			b.Wait()
+			_ = b.Wait() // the caller has the error that counts
 		}
 	}
 	for _, setup := range setups {

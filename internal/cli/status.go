@@ -114,22 +114,23 @@ func bridgeWay(b *manage.Bridge) string {
 }
 
 func bridgeNote(b *manage.Bridge) string {
-	note := fmt.Sprintf("forwarded %d", b.Forwarded)
+	counts := []string{fmt.Sprintf("forwarded %d", b.Forwarded)}
 	if b.Duplex || b.Accepted {
-		note += fmt.Sprintf(", received %d", b.Received)
+		counts = append(counts, fmt.Sprintf("received %d", b.Received))
 	}
 	if b.InFlight > 0 {
-		note += fmt.Sprintf(", %d unanswered", b.InFlight)
+		counts = append(counts, fmt.Sprintf("%d unanswered", b.InFlight))
 	}
 	if b.InDoubt > 0 {
-		note += fmt.Sprintf(", %d in doubt", b.InDoubt)
+		counts = append(counts, fmt.Sprintf("%d in doubt", b.InDoubt))
 	}
+	notes := []string{strings.Join(counts, ", ")}
 	for _, t := range []string{b.Unseen, b.Error} {
 		if t != "" {
-			note += "; " + t
+			notes = append(notes, t)
 		}
 	}
-	return note
+	return strings.Join(notes, "; ")
 }
 
 func reasonList(list []manage.ReasonCount) string {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hopwire/internal/config/schema"
 	"hopwire/internal/message"
 )
 
@@ -130,7 +131,7 @@ func (b *builder) usage(n *bean) Usage {
 
 // empty returns an element without settings: all defaults.
 func (b *builder) empty(name string, at Pos) *bean {
-	return &bean{el: elementByName[name], pos: at, compat: b.compat}
+	return &bean{el: schema.ElementNamed(name), pos: at, compat: b.compat}
 }
 
 // plugins binds the plugins that are honoured.

@@ -4,21 +4,23 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"hopwire/internal/config/schema"
 )
 
 // scheme finds the scheme of a transport URI and says what becomes of it; nil when the transport
 // cannot be used.
-func (b *builder) scheme(u *URI, at Pos) *Scheme {
-	s := schemeByName(u.Scheme)
+func (b *builder) scheme(u *URI, at Pos) *schema.Scheme {
+	s := schema.SchemeNamed(u.Scheme)
 	if s == nil {
 		var names []string
-		for _, known := range schemes {
+		for _, known := range schema.Schemes() {
 			names = append(names, known.Name)
 		}
-		b.problem(at, "unknown scheme %s%s", u.Scheme, suggest(u.Scheme, names))
+		b.problem(at, "unknown scheme %s%s", u.Scheme, schema.Suggest(u.Scheme, names))
 		return nil
 	}
-	if s.Status != Honoured {
+	if s.Status != schema.Honoured {
 		return nil
 	}
 	return s
@@ -264,8 +266,8 @@ func (b *builder) destinations(n *bean, property string) []NetworkDestination {
 		for _, o := range dest.Options {
 			if o.Name != "forceDurable" {
 				b.notice(d.at("physicalName"), Warning, "option %s of %s has no effect in <%s>%s", o.Name,
-					dest.Destination, property, suggest(o.Name, []string{"forceDurable"}))
-			} else if _, err := parseBool(o.Value); err != nil {
+					dest.Destination, property, schema.Suggest(o.Name, []string{"forceDurable"}))
+			} else if _, err := schema.ParseBool(o.Value); err != nil {
 				b.problem(d.at("physicalName"), "forceDurable of %s: %q is neither true nor false",
 					dest.Destination, o.Value)
 			}
@@ -309,7 +311,7 @@ func (b *builder) links(n *bean, c *Network) bool {
 			c.Links[0].Randomize = options.bool("randomize")
 		}
 		c.BackOff = backOff(b.defaultOptions("static", at))
-	case u.Scheme == "failover" || schemeByName(u.Scheme) != nil && u.Scheme != "multicast":
+	case u.Scheme == "failover" || schema.SchemeNamed(u.Scheme) != nil && u.Scheme != "multicast":
 		b.notice(at, Warning, "uri on <networkConnector>: %s is no discovery agent and read as "+
 			"static:(%s)", u, u)
 		c.Links = []Link{b.link(u, at)}
@@ -322,7 +324,7 @@ func (b *builder) links(n *bean, c *Network) bool {
 			u.Scheme)
 		return false
 	default:
-		b.problem(at, "unknown discovery agent %s%s", u.Scheme, suggest(u.Scheme,
+		b.problem(at, "unknown discovery agent %s%s", u.Scheme, schema.Suggest(u.Scheme,
 			[]string{"static", "masterslave", "multicast", "failover", "simple"}))
 		return false
 	}
@@ -339,7 +341,7 @@ func memberNames(u *URI) string {
 
 // defaultOptions returns a place of URI options without any: all defaults.
 func (b *builder) defaultOptions(place string, at Pos) *bean {
-	return &bean{el: uriOptionTable(place), pos: at, compat: b.compat}
+	return &bean{el: schema.OptionsAt(place), pos: at, compat: b.compat}
 }
 
 func backOff(n *bean) BackOff {
@@ -374,7 +376,7 @@ func (b *builder) peers(u *URI, at Pos) []Peer {
 func (b *builder) peer(u *URI, at Pos) []Peer {
 	s := b.scheme(u, at)
 	if s == nil {
-		if known := schemeByName(u.Scheme); known != nil {
+		if known := schema.SchemeNamed(u.Scheme); known != nil {
 			b.problem(at, "%s: %s is not supported toward other brokers; use tcp", u, u.Scheme)
 		}
 		return nil

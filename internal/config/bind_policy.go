@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hopwire/internal/config/schema"
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
 )
@@ -337,7 +338,7 @@ func (b *builder) groups(n *bean) policy.Groups {
 	kind, ok := kinds[name]
 	if !ok {
 		b.problem(n.at(attribute), "%s: %q is not one of cached, bucket, simple%s", attribute, name,
-			suggest(name, []string{"cached", "bucket", "simple"}))
+			schema.Suggest(name, []string{"cached", "bucket", "simple"}))
 	}
 	g := policy.NewGroups(kind)
 	var u URI
@@ -356,7 +357,7 @@ func (b *builder) groups(n *bean) policy.Groups {
 		switch to := options[o.Name]; {
 		case to == nil:
 			b.problem(n.at(attribute), "%s: no option %s on %s%s", attribute, o.Name, name,
-				suggest(o.Name, []string{"cacheSize", "bucketCount"}))
+				schema.Suggest(o.Name, []string{"cacheSize", "bucketCount"}))
 		case err != nil || v < 1:
 			b.problem(n.at(attribute), "%s: %s=%s is not a number from 1", attribute, o.Name, o.Value)
 		default:

@@ -1,15 +1,18 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"hopwire/internal/config/schema"
 )
 
-// bean is a checked element: every value in it has the syntax that the registry asks for.
+// bean is a checked element: every value in it has the syntax that the schema asks for.
 type bean struct {
-	el     *Element
+	el     *schema.Element
 	pos    Pos
 	values map[string]setting
 	props  map[string][]*bean
@@ -22,7 +25,7 @@ type setting struct {
 	pos  Pos
 }
 
-// builder checks nodes against the registry and makes beans of them. It goes on after a problem.
+// builder checks nodes against the schema and makes beans of them. It goes on after a problem.
 type builder struct {
 	resolver *resolver
 	compat   int
@@ -46,29 +49,29 @@ func (b *builder) notice(at Pos, kind NoticeKind, format string, args ...any) {
 
 // fail takes in an error of a part that stops at its first one.
 func (b *builder) fail(err error) {
-	if p, ok := err.(Problem); ok {
+	if p, ok := errors.AsType[Problem](err); ok {
 		b.problems = append(b.problems, p)
 	}
 }
 
 // use says what becomes of a setting with a status; it reports whether its content counts.
-func (b *builder) use(at Pos, s Status, what, doc string) bool {
+func (b *builder) use(at Pos, s schema.Status, what, doc string) bool {
 	if doc != "" {
 		doc = ": " + doc
 	}
 	switch s {
-	case Later:
+	case schema.Later:
 		b.notice(at, NotHonoured, "%s has no effect%s", what, doc)
-	case Restricts:
+	case schema.Restricts:
 		b.notice(at, Restricting, "%s restricts access and has no effect%s", what, doc)
-	case Refused:
+	case schema.Refused:
 		b.problem(at, "%s is not accepted%s", what, doc)
 	}
-	return s == Honoured
+	return s == schema.Honoured
 }
 
 // bean checks an element and all in it.
-func (b *builder) bean(n *node, el *Element) *bean {
+func (b *builder) bean(n *node, el *schema.Element) *bean {
 	out := &bean{el: el, pos: n.pos, values: make(map[string]setting),
 		props: make(map[string][]*bean), compat: b.compat}
 	b.use(n.pos, el.Status, "<"+el.Name+">", el.Doc)
@@ -93,8 +96,8 @@ func (b *builder) bean(n *node, el *Element) *bean {
 
 // attribute takes in one simple setting of a bean.
 func (b *builder) attribute(to *bean, name, value string, at Pos) {
-	a := to.el.attribute(name)
-	if a == nil && to.el.property(name) != nil {
+	a := to.el.Attribute(name)
+	if a == nil && to.el.Property(name) != nil {
 		b.problem(at, "%s on <%s>: write <%s> as an element, references to beans are not followed",
 			name, to.el.Name, name)
 		return
@@ -104,7 +107,7 @@ func (b *builder) attribute(to *bean, name, value string, at Pos) {
 		for i := range to.el.Attributes {
 			names = append(names, to.el.Attributes[i].Name)
 		}
-		b.problem(at, "unknown attribute %s on <%s>%s", name, to.el.Name, suggest(name, names))
+		b.problem(at, "unknown attribute %s on <%s>%s", name, to.el.Name, schema.Suggest(name, names))
 		return
 	}
 	if _, twice := to.values[name]; twice {
@@ -113,26 +116,26 @@ func (b *builder) attribute(to *bean, name, value string, at Pos) {
 	}
 	v, ok := b.value(a, value, at, fmt.Sprintf("%s on <%s>", name, to.el.Name))
 	if !ok {
-		v = a.defaultAt(b.compat) // reported; go on as if it were not there
+		v = a.DefaultAt(b.compat) // reported; go on as if it were not there
 	}
 	to.values[name] = setting{v, at}
 }
 
 // value resolves and checks a value and says what becomes of it. what names the setting.
-func (b *builder) value(a *Attribute, value string, at Pos, what string) (string, bool) {
+func (b *builder) value(a *schema.Attribute, value string, at Pos, what string) (string, bool) {
 	value, err := b.resolver.resolve(value, at)
 	if err != nil {
 		b.fail(err)
 		return "", false
 	}
-	if err := a.check(value); err != nil {
+	if err := a.Check(value); err != nil {
 		b.problem(at, "%s: %v", what, err)
 		return "", false
 	}
 	if a.Since > 517 {
 		b.newer = append(b.newer, setting{a.Name, at})
 	}
-	if !a.isDefault(value, b.compat) {
+	if !a.IsDefault(value, b.compat) {
 		b.use(at, a.Status, what, a.Doc)
 	}
 	return value, true
@@ -141,19 +144,19 @@ func (b *builder) value(a *Attribute, value string, at Pos, what string) (string
 // child takes in a child element: a property, a simple setting, or an element out of its property.
 func (b *builder) child(to *bean, c *node) {
 	el := to.el
-	if c.name == "property" && el.property("property") == nil {
+	if c.name == "property" && el.Property("property") == nil {
 		b.springProperty(to, c)
 		return
 	}
-	if p := el.property(c.name); p != nil && (len(c.children) > 0 || el.attribute(c.name) == nil) {
+	if p := el.Property(c.name); p != nil && (len(c.children) > 0 || el.Attribute(c.name) == nil) {
 		b.property(to, c, p)
 		return
 	}
-	if a := el.attribute(c.name); a != nil && len(c.children) == 0 {
+	if a := el.Attribute(c.name); a != nil && len(c.children) == 0 {
 		b.attribute(to, c.name, strings.TrimSpace(c.text), c.pos)
 		return
 	}
-	if p := el.holder(c.name); p != nil {
+	if p := el.Holder(c.name); p != nil {
 		b.notice(c.pos, Warning, "<%s> belongs into <%s>, which is missing here", c.name, p.Name)
 		if b.use(c.pos, p.Status, "<"+p.Name+">", p.Doc) {
 			b.member(to, c, p)
@@ -167,9 +170,9 @@ func (b *builder) child(to *bean, c *node) {
 	for _, p := range el.Properties {
 		settings, members = append(settings, p.Name), append(members, p.Elements...)
 	}
-	hint := suggest(c.name, settings)
+	hint := schema.Suggest(c.name, settings)
 	if hint == "" {
-		hint = suggest(c.name, members)
+		hint = schema.Suggest(c.name, members)
 	}
 	b.problem(c.pos, "unknown element <%s> in <%s>%s", c.raw, el.Name, hint)
 }
@@ -180,7 +183,7 @@ func (b *builder) springProperty(to *bean, c *node) {
 	if v := c.child("value"); value == "" && v != nil {
 		value = strings.TrimSpace(v.text)
 	}
-	if to.el.attribute(name) != nil && value != "" {
+	if to.el.Attribute(name) != nil && value != "" {
 		b.attribute(to, name, value, c.pos)
 		return
 	}
@@ -188,7 +191,7 @@ func (b *builder) springProperty(to *bean, c *node) {
 }
 
 // property takes in a property element with what it wraps.
-func (b *builder) property(to *bean, n *node, p *Property) {
+func (b *builder) property(to *bean, n *node, p *schema.Property) {
 	if !b.use(n.pos, p.Status, "<"+p.Name+">", p.Doc) {
 		return
 	}
@@ -204,24 +207,24 @@ func (b *builder) property(to *bean, n *node, p *Property) {
 }
 
 // member takes in an element of a property.
-func (b *builder) member(to *bean, c *node, p *Property) {
+func (b *builder) member(to *bean, c *node, p *schema.Property) {
 	switch {
 	case slices.Contains(p.Elements, c.name):
 		if !p.List && len(to.props[p.Name]) > 0 {
 			b.problem(c.pos, "<%s> takes one element, and this is the second", p.Name)
 			return
 		}
-		to.props[p.Name] = append(to.props[p.Name], b.bean(c, elementByName[c.name]))
+		to.props[p.Name] = append(to.props[p.Name], b.bean(c, schema.ElementNamed(c.name)))
 	case c.isSpring("bean") || c.name == "ref" || c.isSpring("list"):
 		b.javaBean(c, p)
 	default:
 		b.problem(c.pos, "unknown element <%s> in <%s>%s", c.raw, p.Name,
-			suggest(c.name, p.Elements))
+			schema.Suggest(c.name, p.Elements))
 	}
 }
 
 // javaBean says what becomes of a Java class inside a property.
-func (b *builder) javaBean(c *node, p *Property) {
+func (b *builder) javaBean(c *node, p *schema.Property) {
 	class := c.get("class")
 	for _, key := range []string{"bean", "local"} {
 		if n := b.named[c.get(key)]; n != nil && c.name == "ref" {
@@ -232,22 +235,20 @@ func (b *builder) javaBean(c *node, p *Property) {
 		b.problem(c.pos, "a Java class cannot be used in <%s>: %s", p.Name, class)
 		return
 	}
-	for _, part := range restrictingClasses {
-		if strings.Contains(strings.ToLower(class), part) {
-			b.notice(c.pos, Restricting, "plugin %s restricts access and has no effect", class)
-			return
-		}
+	if schema.DecidesAccess(class) {
+		b.notice(c.pos, Restricting, "plugin %s restricts access and has no effect", class)
+		return
 	}
 	b.notice(c.pos, UnknownPlugin, "plugin %s is a Java class that cannot be run here", class)
 }
 
-// The getters return a setting or its default; their names must be in the registry.
+// The getters return a setting or its default; their names must be in the schema.
 
 func (n *bean) raw(name string) string {
 	if v, ok := n.values[name]; ok {
 		return v.text
 	}
-	return n.el.attribute(name).defaultAt(n.compat)
+	return n.el.Attribute(name).DefaultAt(n.compat)
 }
 
 // has reports whether the file sets name.
@@ -267,27 +268,27 @@ func (n *bean) at(name string) Pos {
 func (n *bean) text(name string) string { return strings.TrimSpace(n.raw(name)) }
 
 func (n *bean) bool(name string) bool {
-	v, _ := parseBool(n.raw(name))
+	v, _ := schema.ParseBool(n.raw(name))
 	return v
 }
 
 func (n *bean) int(name string) int {
-	v, _ := parseInt(n.raw(name))
+	v, _ := schema.ParseInt(n.raw(name))
 	return int(v)
 }
 
 func (n *bean) size(name string) int64 {
-	v, _ := parseSize(n.raw(name))
+	v, _ := schema.ParseSize(n.raw(name))
 	return v
 }
 
 func (n *bean) millis(name string) time.Duration {
-	v, _ := parseMillis(n.raw(name))
+	v, _ := schema.ParseMillis(n.raw(name))
 	return v
 }
 
 func (n *bean) float(name string) float64 {
-	v, _ := parseFloat(n.raw(name))
+	v, _ := schema.ParseFloat(n.raw(name))
 	return v
 }
 
@@ -299,9 +300,9 @@ func (n *bean) one(property string) *bean {
 	return nil
 }
 
-// many returns the elements of a property, which must be in the registry.
+// many returns the elements of a property, which must be in the schema.
 func (n *bean) many(property string) []*bean {
-	if n.el.property(property) == nil {
+	if n.el.Property(property) == nil {
 		panic("no property " + property + " on " + n.el.Name)
 	}
 	return n.props[property]

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hopwire/internal/config/schema"
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
 )
@@ -108,17 +110,17 @@ func (c *Config) Refusals(ignoreSecurity, ignoreUnknownPlugins bool) []Notice {
 // with the value at the given one.
 func CompatDefaults(compat int) []string {
 	var out []string
-	for _, e := range Elements() {
+	for _, e := range schema.Elements() {
 		for i := range e.Attributes {
 			if a := &e.Attributes[i]; a.Default6 != "" {
-				out = append(out, fmt.Sprintf("%s on <%s>: %s", a.Name, e.Name, a.defaultAt(compat)))
+				out = append(out, fmt.Sprintf("%s on <%s>: %s", a.Name, e.Name, a.DefaultAt(compat)))
 			}
 		}
 	}
 	return out
 }
 
-// Broker is one broker. Fields are named after the attributes of <broker>, see the registry.
+// Broker is one broker. Fields are named after the attributes of <broker>, see package schema.
 type Broker struct {
 	Pos    Pos
 	BeanID string // the id attribute
@@ -272,7 +274,7 @@ func Parse(path string, data []byte, opts Options) (*Config, error) {
 }
 
 func asProblems(err error) error {
-	if p, ok := err.(Problem); ok {
+	if p, ok := errors.AsType[Problem](err); ok {
 		return Problems{p}
 	}
 	return err
@@ -308,7 +310,7 @@ func (b *builder) file(root *node, c *Config) {
 	}
 	if root.name != "beans" {
 		b.problem(root.pos, "<%s> is not the root of a configuration; expected <beans>%s", root.raw,
-			suggest(root.name, []string{"beans", "broker"}))
+			schema.Suggest(root.name, []string{"beans", "broker"}))
 		return
 	}
 	for _, n := range root.children {
@@ -327,12 +329,12 @@ func (b *builder) file(root *node, c *Config) {
 			b.notice(n.pos, NotHonoured, "Java class %s is ignored", n.get("class"))
 		case n.name == "import":
 			b.notice(n.pos, NotHonoured, "import of %s is ignored", n.get("resource"))
-		case n.ns == springNS && len(suggest(n.name, []string{"broker"})) == 0,
-			elementByName[n.name] == nil && n.ns != "" && !strings.Contains(n.ns, "activemq"):
+		case n.ns == springNS && len(schema.Suggest(n.name, []string{"broker"})) == 0,
+			schema.ElementNamed(n.name) == nil && n.ns != "" && !strings.Contains(n.ns, "activemq"):
 			b.notice(n.pos, NotHonoured, "<%s> is ignored", n.raw)
 		default:
 			b.problem(n.pos, "unknown element <%s> in <beans>%s", n.raw,
-				suggest(n.name, []string{"broker", "bean", "import"}))
+				schema.Suggest(n.name, []string{"broker", "bean", "import"}))
 		}
 	}
 	if len(c.Brokers) == 0 && len(b.problems) == 0 {
@@ -341,7 +343,7 @@ func (b *builder) file(root *node, c *Config) {
 }
 
 func (b *builder) addBroker(n *node, c *Config) {
-	broker := b.broker(b.bean(n, elementByName["broker"]))
+	broker := b.broker(b.bean(n, schema.ElementNamed("broker")))
 	broker.BeanID = n.get("id")
 	for _, other := range c.Brokers {
 		if other.Name == broker.Name {

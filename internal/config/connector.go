@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"hopwire/internal/config/schema"
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
 )
@@ -61,7 +62,7 @@ type Socket struct {
 	ConnectTimeout    time.Duration
 }
 
-// Network is one networkConnector. Fields are named after its attributes, see the registry.
+// Network is one networkConnector. Fields are named after its attributes, see package schema.
 type Network struct {
 	Pos  Pos
 	Name string
@@ -138,7 +139,7 @@ type NetworkDestination struct {
 // ForceDurable reports whether the topic is subscribed to durably (?forceDurable=true).
 func (d NetworkDestination) ForceDurable() bool {
 	for _, o := range d.Options {
-		if v, err := parseBool(o.Value); o.Name == "forceDurable" && err == nil {
+		if v, err := schema.ParseBool(o.Value); o.Name == "forceDurable" && err == nil {
 			return v
 		}
 	}

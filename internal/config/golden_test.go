@@ -40,7 +40,7 @@ func dump(b *strings.Builder, indent, name string, v, def reflect.Value, own def
 		if v.IsNil() {
 			return
 		}
-		if u, ok := v.Interface().(*URI); ok {
+		if u, ok := reflect.TypeAssert[*URI](v); ok {
 			fmt.Fprintf(b, "%s%s: %s%s\n", indent, name, u, dumpOptions(u.Options))
 			return
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,9 +115,7 @@ func (r *resolver) bean(n *node) error {
 	mode := springValues(n, "systemPropertiesModeName")
 	r.systemFirst = r.systemFirst || slices.Contains(mode, "SYSTEM_PROPERTIES_MODE_OVERRIDE")
 	for _, v := range springValues(n, "properties") {
-		for k, v := range parseProperties([]byte(v)) {
-			r.files[k] = v
-		}
+		maps.Copy(r.files, parseProperties([]byte(v)))
 	}
 	locations := append(springValues(n, "location"), springValues(n, "locations")...)
 	for _, location := range locations {
@@ -152,9 +151,7 @@ func (r *resolver) load(location string, at Pos) error {
 		}
 		return Problem{at, fmt.Sprintf("property file %s: %v", path, err)}
 	}
-	for k, v := range parseProperties(data) {
-		r.files[k] = v
-	}
+	maps.Copy(r.files, parseProperties(data))
 	r.read = append(r.read, path)
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hopwire/internal/config/schema"
 )
 
 // maxURIDepth is how deep composite URIs may nest.
@@ -72,6 +74,7 @@ func parseURI(text string, depth int) (*URI, error) {
 	}
 	scheme, rest, found := strings.Cut(text, ":")
 	if !found || !isScheme(scheme) {
+		//nolint:revive,staticcheck // the colon is the scheme's
 		return nil, fmt.Errorf("%q has no scheme such as tcp:", text)
 	}
 	u := &URI{Scheme: strings.ToLower(scheme)}
@@ -199,7 +202,7 @@ func (u *URI) query(s string) error {
 			v, err = url.QueryUnescape(v)
 		}
 		if err != nil {
-			return fmt.Errorf("option %q: %v", part, err)
+			return fmt.Errorf("option %q: %w", part, err)
 		}
 		u.Options = append(u.Options, Option{name, v})
 	}
@@ -223,15 +226,15 @@ func optionPlace(name, base string) (place, short string) {
 func (b *builder) options(u *URI, at Pos, base string, places ...string) map[string]*bean {
 	out := make(map[string]*bean)
 	for _, place := range append(places, base) {
-		out[place] = &bean{el: uriOptionTable(place), pos: at, values: make(map[string]setting),
+		out[place] = &bean{el: schema.OptionsAt(place), pos: at, values: make(map[string]setting),
 			compat: b.compat}
 	}
 	for _, o := range u.Options {
 		place, name := optionPlace(o.Name, base)
 		to := out[place]
-		var a *Attribute
+		var a *schema.Attribute
 		if to != nil {
-			a = to.el.option(name)
+			a = to.el.Option(name)
 		}
 		if a == nil {
 			b.unknownOption(u, o.Name, at, out)
@@ -243,20 +246,6 @@ func (b *builder) options(u *URI, at Pos, base string, places ...string) map[str
 		}
 	}
 	return out
-}
-
-// option returns the attribute called name, where "x.*" takes every name behind "x.".
-func (e *Element) option(name string) *Attribute {
-	if a := e.attribute(name); a != nil {
-		return a
-	}
-	for i := range e.Attributes {
-		prefix, wild := strings.CutSuffix(e.Attributes[i].Name, "*")
-		if wild && strings.HasPrefix(name, prefix) {
-			return &e.Attributes[i]
-		}
-	}
-	return nil
 }
 
 func (b *builder) unknownOption(u *URI, name string, at Pos, known map[string]*bean) {
@@ -271,7 +260,7 @@ func (b *builder) unknownOption(u *URI, name string, at Pos, known map[string]*b
 		}
 	}
 	slices.Sort(names)
-	hint := suggest(name, names)
+	hint := schema.Suggest(name, names)
 	if b.lax {
 		b.notice(at, Warning, "unknown option %s of %s is ignored%s", name, u, hint)
 		return

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"hopwire/internal/config/schema"
 )
 
 // Limits on a configuration file.
@@ -141,9 +145,8 @@ func (r *reader) pos(offset int) Pos {
 
 // syntax turns an error of the decoder into a Problem.
 func (r *reader) syntax(err error) error {
-	var se *xml.SyntaxError
 	text := err.Error()
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*xml.SyntaxError](err); ok {
 		text = se.Msg
 		if entity, ok := strings.CutPrefix(text, "invalid character entity "); ok {
 			text = entity + " is no character entity: in a URI, & is written &amp;"
@@ -243,9 +246,7 @@ func (r *reader) namespaces(attrs []xml.Attr) map[string]string {
 		}
 		if !own {
 			copied := make(map[string]string, len(spaces)+1)
-			for k, v := range spaces {
-				copied[k] = v
-			}
+			maps.Copy(copied, spaces)
 			spaces, own = copied, true
 		}
 		spaces[prefix] = a.Value
@@ -312,15 +313,10 @@ func (r *reader) unclosed(at Pos, what string) error {
 
 // isWrapped reports whether an element may stand in a property of the same name.
 func isWrapped(name string) bool {
-	for _, e := range sortedElements {
+	for _, e := range schema.Elements() {
 		for _, p := range e.Properties {
-			if p.Name != name {
-				continue
-			}
-			for _, inside := range p.Elements {
-				if inside == name {
-					return true
-				}
+			if p.Name == name && slices.Contains(p.Elements, name) {
+				return true
 			}
 		}
 	}

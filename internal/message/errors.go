@@ -45,8 +45,7 @@ func Errorf(kind ErrorKind, format string, args ...any) error {
 
 // KindOf gives the kind of an error, Internal for errors without one.
 func KindOf(err error) ErrorKind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return Internal

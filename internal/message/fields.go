@@ -1,6 +1,10 @@
 package message
 
-import "hopwire/openwire/primitive"
+import (
+	"strings"
+
+	"hopwire/openwire/primitive"
+)
 
 // View is a message as one receiver sees it: the message and the copy's redelivery count. It
 // answers what a selector asks.
@@ -133,14 +137,11 @@ func (v View) extension(name string) (any, bool) {
 	case "JMSActiveMQBrokerOutTime":
 		return m.BrokerOutTime, true
 	case "JMSActiveMQBrokerPath":
-		path := ""
+		path := make([]string, len(m.BrokerPath))
 		for i, b := range m.BrokerPath {
-			if i > 0 {
-				path += ","
-			}
-			path += string(b)
+			path[i] = string(b)
 		}
-		return text(path), true
+		return text(strings.Join(path, ",")), true
 	}
 	return nil, false
 }

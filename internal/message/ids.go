@@ -54,10 +54,10 @@ type TransactionID struct {
 // IsZero reports whether no transaction is named.
 func (t TransactionID) IsZero() bool { return t == TransactionID{} }
 
-// Session gives the id of the session that the consumer belongs to.
+// SessionID gives the id of the session that the consumer belongs to.
 func (c ConsumerID) SessionID() SessionID { return SessionID{c.Connection, c.Session} }
 
-// Session gives the id of the session that the producer belongs to.
+// SessionID gives the id of the session that the producer belongs to.
 func (p ProducerID) SessionID() SessionID { return SessionID{p.Connection, p.Session} }
 
 func (s SessionID) String() string {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"hopwire/internal/message"
@@ -265,10 +266,8 @@ func (e *Entry) Window(d message.Destination, asked int, durable, browser bool) 
 }
 
 func replace(asked, policy int, defaults ...int) int {
-	for _, d := range defaults {
-		if asked == d {
-			return policy
-		}
+	if slices.Contains(defaults, asked) {
+		return policy
 	}
 	return asked
 }

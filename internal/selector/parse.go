@@ -50,8 +50,7 @@ func (p *parser) fail(pos int, format string, args ...any) error {
 func (p *parser) advance() error {
 	t, err := p.lex.next()
 	if err != nil {
-		var le *lexError
-		if errors.As(err, &le) {
+		if le, ok := errors.AsType[*lexError](err); ok {
 			return p.fail(le.pos, "%s", le.msg)
 		}
 		return err

@@ -102,16 +102,16 @@ func outcome(text string, m Fields) string {
 func TestSelectorsPickWhatActiveMQPicks(t *testing.T) {
 	m := message(t)
 	for _, line := range lines(t, "testdata/activemq.golden") {
-		real, text, _ := strings.Cut(line, "\t")
+		theirs, text, _ := strings.Cut(line, "\t")
 		text = strings.ReplaceAll(text, `\n`, "\n")
 		want, diverges := divergences[text]
 		if !diverges {
-			want = real
+			want = theirs
 		}
 		if got := outcome(text, m); got != want {
-			t.Errorf("%s\n\tgot %s, want %s (ActiveMQ: %s)", text, got, want, real)
+			t.Errorf("%s\n\tgot %s, want %s (ActiveMQ: %s)", text, got, want, theirs)
 		}
-		if diverges && want == real {
+		if diverges && want == theirs {
 			t.Errorf("%s: listed as a divergence, but ActiveMQ agrees", text)
 		}
 	}

@@ -136,9 +136,10 @@ func (p *Plan) String() string {
 	add("slowDisks", p.SlowDisks)
 	add("jumps", p.Jumps)
 	add("oneConsumer", p.OneConsumer)
-	return fmt.Sprintf("seed %d: %s of %d, activemq=%d ttl=%d prefetch=%d delay=%v inDoubt=%v"+
-		" memory=%d/%d queues=%d producers=%dx%d consumers=%d %v detect=%v turn=%d: %s", p.Seed, p.Topology,
-		p.Brokers, p.ActiveMQ, p.TTL, p.Prefetch, p.Delay, p.InDoubt, p.Memory, p.Broker, p.Queues,
+	return fmt.Sprintf("seed %d: %s of %d, activemq=%d ttl=%d prefetch=%d delay=%v"+
+		" inDoubt=%v memory=%d/%d queues=%d producers=%dx%d consumers=%d %v detect=%v turn=%d: %s",
+		p.Seed, p.Topology, p.Brokers, p.ActiveMQ, p.TTL, p.Prefetch, p.Delay, p.InDoubt,
+		p.Memory, p.Broker, p.Queues,
 		p.Producers, p.Messages, p.Consumers, p.Length, p.Detect, p.TurnEvents,
 		strings.Join(on, " "))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/rungroup"
 )
 
 // Limits of one Apply: batches are merged until one of them is reached.
@@ -40,11 +41,12 @@ type Committer struct {
 
 	store Store
 	post  func(func()) bool
-	run   sync.WaitGroup
+	run   *rungroup.Group
 
 	mu      sync.Mutex
 	changed sync.Cond // any of the fields below
 	started bool
+	running int   // goroutines
 	closing bool  // nothing more is taken
 	stopped bool  // goroutines are to end, whatever waits
 	fatal   error // nothing is applied any more
@@ -70,7 +72,8 @@ type read struct {
 // NewCommitter makes a committer. post hands a function to the loop; it reports false when the
 // loop has ended.
 func NewCommitter(s Store, post func(func()) bool) *Committer {
-	c := &Committer{store: s, post: post, stop: make(chan struct{})}
+	c := &Committer{store: s, post: post, stop: make(chan struct{}),
+		run: rungroup.New(context.Background())} // Close ends it
 	c.changed.L = &c.mu
 	return c
 }
@@ -128,19 +131,14 @@ func (c *Committer) Waiting() (batches int, bytes int64) {
 // ctx ends first, or after a fatal error, it gives up and tells how many batches were not written.
 // The store stays open.
 func (c *Committer) Close(ctx context.Context) error {
-	c.mu.Lock()
-	c.closing = true
-	c.changed.Broadcast()
-	c.mu.Unlock()
-
-	ended := make(chan struct{})
-	go func() { c.run.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
+	defer context.AfterFunc(ctx, c.wake)()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.closing = true
+	c.changed.Broadcast()
+	for c.running > 0 && ctx.Err() == nil {
+		c.changed.Wait()
+	}
 	if !c.stopped {
 		c.stopped = true
 		close(c.stop)
@@ -154,6 +152,13 @@ func (c *Committer) Close(ctx context.Context) error {
 		return message.Errorf(message.Unavailable, "store: %d batches were not written: %w", n, cause)
 	}
 	return nil
+}
+
+// wake makes what waits look again.
+func (c *Committer) wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed.Broadcast()
 }
 
 func errClosed() error { return message.Errorf(message.Unavailable, "store: the broker stops") }
@@ -191,9 +196,22 @@ func (c *Committer) handRead(r read) bool {
 func (c *Committer) start() {
 	if !c.started {
 		c.started = true
-		c.run.Go(c.commitAll)
-		c.run.Go(c.readAll)
+		c.begin("store commit", c.commitAll)
+		c.begin("store read", c.readAll)
 	}
+}
+
+// begin starts a goroutine; c.mu is held.
+func (c *Committer) begin(name string, f func()) {
+	c.running++
+	c.run.Go(name, func(context.Context) error {
+		f()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.running--
+		c.changed.Broadcast()
+		return nil
+	})
 }
 
 // commitAll is the committing goroutine.

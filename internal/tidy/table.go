@@ -22,7 +22,7 @@ var imports = map[string][]string{
 	"internal/selector": {"internal/message"},
 	"internal/loop":     {"internal/message"},
 	"internal/policy":   {"internal/message"},
-	"internal/store":    {"internal/message"},
+	"internal/store":    {"internal/message", "internal/rungroup"},
 	"internal/wire": {
 		"internal/message", "internal/loop", "internal/transport", "internal/rungroup", "openwire",
 		"openwire/primitive",

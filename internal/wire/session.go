@@ -16,9 +16,15 @@ import (
 
 // Limits of a session.
 const (
-	// UnsentLimit is how many bytes may wait for a peer that does not take them before it is
-	// given up. What waits is bounded by prefetches already; this is the limit behind them.
-	UnsentLimit = 1 << 30
+	// MessageLimit is how many bytes of messages may wait for a peer that does not take them before
+	// it is given up. They are bounded by prefetches already; this is the limit behind them.
+	MessageLimit = 1 << 30
+	// AnswerLimit is the same for everything else: answers and commands, which the peer itself may
+	// cause without end. A peer that reads never comes near it.
+	AnswerLimit = 64 << 20
+	// StrangerLimit is the same for all that waits for a peer that has not logged in. As much may
+	// be encoded already, which makes 64 KiB.
+	StrangerLimit = 32 << 10
 	// closeTimeout is how long a closed session may take to send what waits.
 	closeTimeout = 5 * time.Second
 	// closeLinger is how long it then waits for the peer to close, so that the last answer is
@@ -37,10 +43,12 @@ type Config struct {
 	Conn  *transport.Conn
 	Offer Offer
 	Name  string // of its goroutines
-	// HelloTimeout bounds the wait for the peer's hello; 0 is 30 s.
+	// HelloTimeout bounds the wait for the peer's hello, and then, of a guarded session, for Trust;
+	// 0 is 30 s.
 	HelloTimeout time.Duration
-	// Guarded keeps frames small and batches in lockstep with the loop until Trust is called, so
-	// that a peer which has not logged in costs little.
+	// Guarded keeps frames small, what waits unsent little and batches in lockstep with the loop
+	// until Trust is called, so that a peer which has not logged in costs little. Without Trust
+	// the session ends with ErrNoLogin in time, whatever the peer's hello says about inactivity.
 	Guarded bool
 
 	// Up is called when the hellos agreed, before anything is received.
@@ -82,7 +90,8 @@ type Session struct {
 	wallMS  int64
 
 	writer  *transport.Writer
-	unsent  atomic.Int64
+	unsent  [2]atomic.Int64 // bytes that wait, by load
+	login   *time.Timer     // ends a stranger; set before Up, nil when not guarded
 	trusted atomic.Bool
 	free    chan *batch
 	looked  chan struct{} // the loop looked at a guarded batch
@@ -147,6 +156,9 @@ func (s *Session) Start() {
 // ErrStopping is the end of sessions whose group stops.
 var ErrStopping = message.Errorf(message.Unavailable, "stopping")
 
+// ErrNoLogin is the end of guarded sessions that were not trusted in time, or cost too much before.
+var ErrNoLogin = errors.New("no login")
+
 var (
 	errFlushed  = errors.New("all is written")
 	errLoopGone = message.Errorf(message.Unavailable, "the broker has ended")
@@ -207,6 +219,9 @@ func (s *Session) converse(ctx context.Context, hello *openwire.WireFormatInfo) 
 	stop := context.AfterFunc(ctx, func() { s.fail(ErrStopping) })
 	defer stop()
 	err := s.greet(hello)
+	if s.login != nil {
+		s.login.Stop()
+	}
 	s.mu.Lock()
 	if s.cause != nil {
 		err = s.cause
@@ -237,6 +252,9 @@ func (s *Session) greet(hello *openwire.WireFormatInfo) error {
 	s.enc = NewEncoder(peer.Format)
 	s.mu.Unlock()
 	s.writer.Wake()
+	if s.cfg.Guarded {
+		s.login = time.AfterFunc(s.cfg.HelloTimeout, s.noLogin)
+	}
 	if !s.cfg.Hub.loop.Post(func() {
 		if !s.closed {
 			s.cfg.Up(*peer)
@@ -386,7 +404,20 @@ func (s *Session) keepAlive() {
 func (s *Session) Peer() Peer { return s.peer }
 
 // Trust lifts the guard: the peer has logged in.
-func (s *Session) Trust() { s.trusted.Store(true) }
+func (s *Session) Trust() {
+	s.trusted.Store(true)
+	if s.login != nil {
+		s.login.Stop()
+	}
+}
+
+// noLogin ends a session that nobody came to trust.
+func (s *Session) noLogin() {
+	if !s.trusted.Load() {
+		s.fail(message.Errorf(message.Unavailable, "%w within %v after the hello", ErrNoLogin,
+			s.cfg.HelloTimeout))
+	}
+}
 
 // Remote is the peer's address.
 func (s *Session) Remote() string { return s.conn.Remote() }

@@ -97,7 +97,7 @@ func DeflateBytes(content []byte) []byte {
 func deflate(head, content []byte) []byte {
 	out := bytes.NewBuffer(head)
 	z := zlib.NewWriter(out)
-	z.Write(content)
-	z.Close()
+	_, _ = z.Write(content)
+	_ = z.Close()
 	return out.Bytes()
 }

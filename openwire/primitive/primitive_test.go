@@ -284,8 +284,8 @@ func FuzzParseMap(f *testing.F) {
 		if n := allocated(func() { m, err = ParseMap(raw) }); n > 64<<10+100*uint64(len(raw)) {
 			t.Fatalf("%d bytes took %d", len(raw), n)
 		}
-		ParseStream(raw)
-		Text(raw)
+		_, _ = ParseStream(raw)
+		_, _ = Text(raw)
 		if err != nil {
 			return
 		}

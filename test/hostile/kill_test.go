@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -239,7 +240,7 @@ func (w *work) check(t *testing.T, p *process) {
 		if key[0] == 'f' {
 			where = flow
 		}
-		if where[key] == 0 && !w.consumed[key] && !contains(w.doubtful, key) {
+		if where[key] == 0 && !w.consumed[key] && !slices.Contains(w.doubtful, key) {
 			t.Errorf("%.20s was confirmed and is lost", key)
 		}
 	}
@@ -278,13 +279,4 @@ func (w *work) checkTransactions(t *testing.T, tx map[string]int) {
 	if len(tx) > txSize*len(w.begun) {
 		t.Errorf("%d messages of %d transactions", len(tx), len(w.begun))
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

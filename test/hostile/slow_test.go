@@ -20,9 +20,7 @@ func TestAConsumerThatNeverReadsDisturbsNobody(t *testing.T) {
 	stuck := login(t, p.addr(), "stuck")
 	stuck.subscribe(1, queueName("S"), prefetch)
 	stuck.subscribe(2, topicName("T"), 32767)
-	if tcp, ok := stuck.c.(*net.TCPConn); ok {
-		_ = tcp.SetReadBuffer(4096)
-	}
+	stuck.takeLittle()
 	before := p.peakRSS()
 
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
@@ -46,8 +44,10 @@ func TestAConsumerThatNeverReadsDisturbsNobody(t *testing.T) {
 	listen(client.Queue("S"))
 	listen(client.Topic("T"))
 	began := time.Now()
-	sendAll(ctx, t, conn, messages, size, client.Queue("S"), client.Topic("T"))
-	for n := 0; n < 2*messages-prefetch; n++ {
+	for _, d := range []*client.Destination{client.Queue("S"), client.Topic("T")} {
+		sendMany(ctx, t, conn, d, messages, size)
+	}
+	for n := range 2*messages - prefetch {
 		select {
 		case <-good:
 		case <-ctx.Done():
@@ -79,36 +79,40 @@ func TestAConsumerThatNeverReadsDisturbsNobody(t *testing.T) {
 	}
 }
 
-// sendAll sends as many messages to each destination and waits until all are confirmed.
-func sendAll(ctx context.Context, t *testing.T, conn *client.Conn, messages, size int,
-	to ...*client.Destination) {
+// takeLittle makes the system keep next to nothing of what arrives and is not read.
+func (k *raw) takeLittle() {
+	if tcp, ok := k.c.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(4096)
+	}
+}
+
+// sendMany sends transient messages of size bytes and waits until the broker has them.
+func sendMany(ctx context.Context, t *testing.T, conn *client.Conn, d *client.Destination,
+	messages, size int) {
 	t.Helper()
 	s, err := conn.Session(ctx, client.AutoAck)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range to {
-		p, err := s.Producer(ctx, d, client.NonPersistent())
-		if err != nil {
+	p, err := s.Producer(ctx, d, client.NonPersistent())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, size)
+	for range messages {
+		if err := p.SendAsync(ctx, client.NewBytes(body), nil); err != nil {
 			t.Fatal(err)
 		}
-		for range messages {
-			if err := p.SendAsync(ctx, client.NewBytes(make([]byte, size)), nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := p.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err := p.Flush(ctx); err != nil {
+		t.Fatal(err)
 	}
 }
 
 func TestAConsumerThatTakesNoByteIsGivenUp(t *testing.T) {
 	p := newProcess(t, setup{uri: "?transport.soWriteTimeout=1000"})
 	stuck := login(t, p.addr(), "stuck")
-	if tcp, ok := stuck.c.(*net.TCPConn); ok {
-		_ = tcp.SetReadBuffer(4096)
-	}
+	stuck.takeLittle()
 	stuck.subscribe(1, queueName("S"), 1000)
 	k := login(t, p.addr(), "sender")
 	for i := range int64(100) {

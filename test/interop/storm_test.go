@@ -24,9 +24,12 @@ type storm struct {
 	killed []int64 // how many bytes had passed at each kill of the present messages
 }
 
-// unanswered is how many messages a bridge may have sent without an answer: the prefetch of its
-// subscription.
-const unanswered = 1000
+// unanswered is how many messages the bridge may have sent without an answer, and latency how long
+// each way takes: some thousand messages take long enough for faults to find them under way.
+const (
+	unanswered = 200
+	latency    = 20 * time.Millisecond
+)
 
 // TestN065FaultsNeitherLoseNorDouble sends 10,000 persistent messages over a bridge and breaks
 // first the link, then the sender, then the receiver. Consumers come when it is over, so that
@@ -65,6 +68,7 @@ func startStorm(t *testing.T, p pair) *storm {
 	s.a = broker.Start(t, p.a, broker.Options{Name: "a", Persistent: true,
 		Connectors: []broker.Connector{{
 			Name: "ab", URI: "static:(" + s.link.URL() + ")" + quick,
+			Attributes: fmt.Sprintf(`prefetchSize="%d"`, unanswered),
 			Elements: `<staticallyIncludedDestinations><queue physicalName="Q.CUT"/>` +
 				`<queue physicalName="Q.SENDER"/><queue physicalName="Q.RECEIVER"/>` +
 				`</staticallyIncludedDestinations>`,
@@ -90,14 +94,15 @@ func (s *storm) cross(queue string, n, twiceAtMost int, fault func()) {
 	must(s.t, conn.Close())
 	before := s.link.Passed(proxy.Up)
 	s.killed = nil
-	s.link.Heal()
+	s.heal()
 	fault()
 	s.a.WaitQueue(queue, 60*time.Second, "empty", empty)
 	passed := s.link.Passed(proxy.Up)
 	for _, at := range s.killed {
 		s.t.Logf("%s: killed after %d of %d bytes", queue, at-before, passed-before)
 	}
-	c := d.Connect(s.b.URL()).Session(jms.DupsOK).Consumer(jms.ConsumerOptions{Dest: "queue://" + queue})
+	c := d.Connect(s.b.URL()).Session(jms.DupsOK).
+		Consumer(jms.ConsumerOptions{Dest: "queue://" + queue})
 	wait.For(s.t, 60*time.Second, fmt.Sprintf("at the consumer of %s", queue), func() (string, bool) {
 		return fmt.Sprintf("%d of %d", c.Count(), n), c.Count() >= n
 	})
@@ -121,7 +126,7 @@ func (s *storm) cuts() {
 	for i := range 6 {
 		way, bytes := proxy.Up, 50_000+s.rand.Int64N(100_000)
 		if i%2 == 1 {
-			way, bytes = proxy.Down, 1_000+s.rand.Int64N(5_000)
+			way, bytes = proxy.Down, 100+s.rand.Int64N(1_000)
 		}
 		goal := s.link.Passed(way) + bytes
 		s.link.CutAfterBytes(way, bytes)
@@ -129,8 +134,13 @@ func (s *storm) cuts() {
 			passed := s.link.Passed(way)
 			return fmt.Sprintf("%d of %d bytes", passed, goal), passed >= goal
 		})
-		s.link.Heal()
+		s.heal()
 	}
+}
+
+func (s *storm) heal() {
+	s.link.Heal()
+	s.link.Delay(latency)
 }
 
 // kill ends a broker in the midst of messages, as a crash does, and starts it again; a quick one

@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,12 +123,7 @@ func (l line) word(i int) string {
 
 // has reports whether a word is among the words.
 func (l line) has(word string) bool {
-	for _, w := range l.words() {
-		if w == word {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(l.words(), word)
 }
 
 // as gives the word behind "as".

@@ -58,6 +58,12 @@ func (r *Receipts) Open(peer message.BrokerID, limit int, next uint64) {
 	}
 }
 
+// Raise lets at least limit receipts of the peer be kept from here on.
+func (r *Receipts) Raise(peer message.BrokerID, limit int) {
+	l := r.peers[peer]
+	l.limit = max(l.limit, limit)
+}
+
 // Restore adds a durable receipt, in ascending order of n.
 func (r *Receipts) Restore(peer message.BrokerID, n uint64, key message.ReceiptKey) {
 	l := r.peers[peer]
@@ -113,6 +119,14 @@ func (r *Receipts) Forwarded(key message.ReceiptKey, to message.BrokerID, been i
 func (r *Receipts) Outlived(key message.ReceiptKey, path []message.BrokerID) bool {
 	e := r.known[key]
 	return e != nil && e.gone != "" && message.Visits(path, e.gone) > e.been
+}
+
+// WentBack reports whether our copy of an arrival was forwarded to a peer it had never been at.
+// When that peer asks about a copy of its own, it suppressed ours in its favour, or will: its own
+// is what is left.
+func (r *Receipts) WentBack(key message.ReceiptKey, to message.BrokerID) bool {
+	e := r.known[key]
+	return e != nil && e.gone == to && e.been == 0
 }
 
 // Release forgets a claim whose arrival was refused after all.

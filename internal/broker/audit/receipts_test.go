@@ -33,3 +33,28 @@ func TestForkThatOutlivedOursIsTaken(t *testing.T) {
 		}
 	}
 }
+
+// A peer asks about a copy in doubt, and the copy we know under that key went to this very peer,
+// where it had never been: that peer suppressed it in favour of the one it asks about.
+func TestCopyThatWentToWhoAsksIsNotKnown(t *testing.T) {
+	key := message.ReceiptKey{1}
+	for _, x := range []struct {
+		name string
+		gone message.BrokerID
+		been int
+		want bool
+	}{
+		{"still here", "", 0, false},
+		{"went elsewhere", "d", 0, false},
+		{"went to who asks", "b", 0, true},
+		{"went back to who asks, by replay", "b", 1, false},
+	} {
+		r := NewReceipts()
+		r.Open("a", 10, 1)
+		r.Claim("a", key, Durable)
+		r.Forwarded(key, x.gone, x.been)
+		if got := r.WentBack(key, "b"); got != x.want {
+			t.Errorf("%s: %v, want %v", x.name, got, x.want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"hopwire"
@@ -177,15 +178,15 @@ func configuration(dir string, i int, ports []int) []byte {
 		name, peer = peer, name
 	}
 	connector := func(label, attributes string, queues ...string) string {
-		list := ""
+		var list strings.Builder
 		for _, q := range queues {
-			list += fmt.Sprintf("          <queue physicalName=%q/>\n", q)
+			fmt.Fprintf(&list, "          <queue physicalName=%q/>\n", q)
 		}
 		return fmt.Sprintf(`      <networkConnector name="%s" uri="static:(tcp://127.0.0.1:%d)"%s>
         <dynamicallyIncludedDestinations>
 %s        </dynamicallyIncludedDestinations>
       </networkConnector>
-`, label, ports[1-i], attributes, list)
+`, label, ports[1-i], attributes, list.String())
 	}
 	connectors := connector(name+"-to-"+peer, "", queueMove, queueWait)
 	if i == 0 {
@@ -193,7 +194,12 @@ func configuration(dir string, i int, ports []int) []byte {
 			connector("each", ` conduitSubscriptions="false"`, queueEach) + connectors
 	}
 	return fmt.Appendf(nil, `<?xml version="1.0" encoding="UTF-8"?>
-<beans xmlns="http://www.springframework.org/schema/beans">
+<beans xmlns="http://www.springframework.org/schema/beans"
+       xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+       xsi:schemaLocation="http://www.springframework.org/schema/beans
+                           http://www.springframework.org/schema/beans/spring-beans.xsd
+                           http://activemq.apache.org/schema/core
+                           http://activemq.apache.org/schema/core/activemq-core.xsd">
   <broker xmlns="http://activemq.apache.org/schema/core" brokerName="%s"
           dataDirectory="%s">
     <destinationPolicy>

@@ -176,9 +176,9 @@ func (s *show) draw(ctx context.Context) {
 
 // picture is the two brokers side by side.
 func (s *show) picture(d [2]manage.Destination) string {
-	const box = 34
+	const box = 27 // so that the picture fits into 80 columns
 	row := func(a, middle, b string) string {
-		return fmt.Sprintf("  | %-*s | %-7s | %-*s |\n", box, a, middle, box, b)
+		return fmt.Sprintf("  | %-*.*s | %-7s | %-*.*s |\n", box, box, a, middle, box, box, b)
 	}
 	line := "  +" + strings.Repeat("-", box+2) + "+         +" + strings.Repeat("-", box+2) + "+\n"
 	flying := func(d manage.Destination, arrow string) string {
@@ -187,14 +187,17 @@ func (s *show) picture(d [2]manage.Destination) string {
 		}
 		return ""
 	}
-	p := line + row("broker a   "+s.queue, "", "broker b")
-	p += row(bar(d[0].Size), flying(d[0], "=====>"), bar(d[1].Size))
-	p += row(fmt.Sprintf("%d waiting or in flight", d[0].Size), flying(d[1], "<====="),
-		fmt.Sprintf("%d waiting or in flight", d[1].Size))
-	for i := range max(len(s.at[0]), len(s.at[1]), 1) {
-		p += row(consumer(s.at[0], i), "", consumer(s.at[1], i))
+	lines := []string{
+		line,
+		row("broker a   "+s.queue, "", "broker b"),
+		row(bar(d[0].Size), flying(d[0], "=====>"), bar(d[1].Size)),
+		row(fmt.Sprintf("%d waiting or in flight", d[0].Size), flying(d[1], "<====="),
+			fmt.Sprintf("%d waiting or in flight", d[1].Size)),
 	}
-	return p + line
+	for i := range max(len(s.at[0]), len(s.at[1]), 1) {
+		lines = append(lines, row(consumer(s.at[0], i), "", consumer(s.at[1], i)))
+	}
+	return strings.Join(append(lines, line), "")
 }
 
 func consumer(rs []*receiver, i int) string {
@@ -205,7 +208,7 @@ func consumer(rs []*receiver, i int) string {
 }
 
 func bar(n int64) string {
-	const widest = 30
+	const widest = 26
 	return strings.Repeat("#", int(min(widest, (n+15)/16)))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"hopwire/internal/message"
+	"hopwire/internal/rungroup"
 	"hopwire/internal/store"
 )
 
@@ -29,10 +30,10 @@ type Store struct {
 	lock  io.Closer
 	db    *pebble.DB
 	space *space
-	jobs  chan func()    // to the goroutine that writes; see inWriter
-	run   sync.WaitGroup // the writing goroutine
-	watch sync.WaitGroup // the one that watches space
-	apply applier        // belongs to Apply
+	jobs  chan func()     // to the goroutine that writes; see inWriter
+	run   *rungroup.Group // the writing goroutine, and the one of Close
+	watch *rungroup.Group // the one that watches space
+	apply applier         // belongs to Apply
 
 	failOnce sync.Once
 	failed   chan struct{} // closed after failure is set
@@ -63,7 +64,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s := &Store{opts: o, jobs: make(chan func()), failed: make(chan struct{}),
 		dests: map[store.DestID]*dest{}, orphans: map[store.ExpiredRef]bool{}, expLow: minTime,
-		putLow: maxTime}
+		putLow: maxTime, run: rungroup.New(context.Background()),
+		watch: rungroup.New(context.Background())} // Close ends what runs in them
 	s.apply.s = s
 	if err := makeDir(fs, o.Dir); err != nil {
 		return nil, message.Errorf(message.Unavailable, "store %s: cannot make the folder: %w",
@@ -87,7 +89,7 @@ func (s *Store) open(fs vfs.FS) error {
 	}
 	s.opts.fit(fs)
 	s.space = newSpace(fs, &s.opts, s.fail)
-	s.run.Go(s.writeAll)
+	s.run.Go("store write", s.writeAll)
 	err := s.inWriter(func() (err error) {
 		dir := fs.PathJoin(s.opts.Dir, dbName)
 		s.db, err = pebble.Open(dir, s.pebbleOptions(patientFS{fs, s.space}))
@@ -111,18 +113,20 @@ func (s *Store) open(fs vfs.FS) error {
 		}
 		return err
 	}
-	s.watch.Go(func() {
+	s.watch.Go("store space", func(context.Context) error {
 		s.space.watch(func() int64 { return int64(s.db.Metrics().DiskSpaceUsage()) }, s.logBytes)
+		return nil
 	})
 	return nil
 }
 
 // writeAll is the goroutine in which pebble writes. When pebble gives up it never returns (see
 // logger.Fatalf), so nobody may wait for it without looking at failed.
-func (s *Store) writeAll() {
+func (s *Store) writeAll(context.Context) error {
 	for f := range s.jobs {
 		f()
 	}
+	return nil
 }
 
 // inWriter runs f in the writing goroutine and gives its error, or the store's failure.
@@ -184,27 +188,26 @@ func (s *Store) Close() (err error) {
 func (s *Store) close() error {
 	close(s.space.stop) // lets go what waits for space
 	idle := make(chan struct{})
-	go func() {
+	s.run.Go("store close", func(context.Context) error {
 		s.use.Lock()
 		s.closed = true
 		s.use.Unlock()
 		close(idle)
-	}()
+		return nil
+	})
 	select {
 	case <-idle:
 	case <-s.failed: // a read may wait forever for what pebble holds
 		return s.failure
 	}
 	err := s.inWriter(func() error {
-		s.watch.Wait()
-		return s.db.Close()
+		return errors.Join(s.watch.Wait(), s.db.Close())
 	})
 	if s.hasFailed() {
 		return s.failure
 	}
 	close(s.jobs)
-	s.run.Wait()
-	return errors.Join(err, s.lock.Close())
+	return errors.Join(err, s.run.Wait(), s.lock.Close())
 }
 
 func (s *Store) hasFailed() bool {

@@ -39,9 +39,8 @@ func TestARecordKeepsEveryField(t *testing.T) {
 			t.Fatalf("size is %d, was %d", got.Size(), m.Size())
 		}
 	}
-	for i := range reflect.TypeFor[message.Message]().NumField() {
-		name := reflect.TypeFor[message.Message]().Field(i).Name
-		if !seen[name] && name != "Header" && name != "Data" {
+	for field := range reflect.TypeFor[message.Message]().Fields() {
+		if name := field.Name; !seen[name] && name != "Header" && name != "Data" {
 			t.Errorf("no test message sets %s", name)
 		}
 	}

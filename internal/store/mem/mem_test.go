@@ -1,6 +1,7 @@
 package mem_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -74,7 +75,7 @@ func TestFaultFailsApplyWhole(t *testing.T) {
 	fail := message.Errorf(message.Internal, "disk broken")
 	s.SetFault(func([]*store.Batch) error { return fail })
 	b := &store.Batch{Ops: []store.Op{{Kind: store.PutMeta, Name: "a", Value: []byte("b")}}}
-	if err := s.Apply([]*store.Batch{b}); err != fail {
+	if err := s.Apply([]*store.Batch{b}); !errors.Is(err, fail) {
 		t.Fatalf("Apply: %v, want %v", err, fail)
 	}
 	if v, _ := s.Meta("a"); v != nil {

@@ -128,12 +128,19 @@ func (m *model) verify(s store.Store, r *rand.Rand) error {
 	}
 	for name, want := range m.meta {
 		got, err := s.Meta(name)
-		if err != nil || !bytes.Equal(got, want) {
-			return fmt.Errorf("Meta(%q) = %q, %v; want %q", name, got, err, want)
+		if err != nil {
+			return fmt.Errorf("Meta(%q): %w", name, err)
+		}
+		if !bytes.Equal(got, want) {
+			return fmt.Errorf("Meta(%q) = %q, want %q", name, got, want)
 		}
 	}
-	if got, err := s.Meta("never put"); err != nil || got != nil {
-		return fmt.Errorf("Meta of a name never put = %q, %v; want nil", got, err)
+	got, err := s.Meta("never put")
+	if err != nil {
+		return fmt.Errorf("what was never put: %w", err)
+	}
+	if got != nil {
+		return fmt.Errorf("what was never put is %q", got)
 	}
 	return m.verifyExpired(s, r)
 }
@@ -141,15 +148,14 @@ func (m *model) verify(s store.Store, r *rand.Rand) error {
 func (m *model) verifyExpired(s store.Store, r *rand.Rand) error {
 	before := expireFrom + r.Int64N(2*expireSpan)
 	want := m.expired(before)
-	if n := 1 + r.IntN(10); n < len(want) {
-		got, err := s.Expired(before, n)
-		if err != nil || !slices.Equal(got, want[:n]) {
-			return fmt.Errorf("Expired(%d, %d) = %v, %v; want %v", before, n, got, err, want[:n])
+	for _, limit := range []int{1 + r.IntN(10), len(want) + 1} {
+		got, err := s.Expired(before, limit)
+		if err != nil {
+			return fmt.Errorf("Expired(%d, %d): %w", before, limit, err)
 		}
-	}
-	got, err := s.Expired(before, len(want)+1)
-	if err != nil || !slices.Equal(got, want) {
-		return fmt.Errorf("Expired(%d) = %v, %v; want %v", before, got, err, want)
+		if want := want[:min(limit, len(want))]; !slices.Equal(got, want) {
+			return fmt.Errorf("Expired(%d, %d) = %v, want %v", before, limit, got, want)
+		}
 	}
 	return nil
 }
@@ -166,7 +172,7 @@ func (m *model) verifyHeaders(s store.Store) error {
 		}
 	}
 	if len(got) != len(want) {
-		return fmt.Errorf("Headers gives %d headers, want %d", len(got), len(want))
+		return fmt.Errorf("%d headers, want %d", len(got), len(want))
 	}
 	for i := range want {
 		if !sameHeader(got[i], want[i]) {
@@ -208,8 +214,11 @@ func (m *model) verifyDest(s store.Store, r *rand.Rand, id store.DestID) error {
 	}
 	for _, peer := range peers {
 		got, err := s.Receipts(id, peer)
-		if want := m.dests[id].receipts[peer]; err != nil || !slices.Equal(got, want) {
-			return fmt.Errorf("Receipts(%d, %q) = %v, %v; want %v", id, peer, got, err, want)
+		if err != nil {
+			return fmt.Errorf("Receipts(%d, %q): %w", id, peer, err)
+		}
+		if want := m.dests[id].receipts[peer]; !slices.Equal(got, want) {
+			return fmt.Errorf("Receipts(%d, %q) = %v, want %v", id, peer, got, want)
 		}
 	}
 	return nil

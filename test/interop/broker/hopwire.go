@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"testing"
 )
 
 // errNoCommand says that this tree has no hopwire command.
@@ -30,6 +31,19 @@ func (b *Broker) hopwire() *exec.Cmd {
 	cmd := exec.Command(binary, "start", filepath.Join(b.dir, "activemq.xml"))
 	cmd.Dir = b.dir
 	return cmd
+}
+
+// Command is a command line of the tested hopwire binary, to be run by the caller.
+func Command(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	binary, err := buildTested()
+	if errors.Is(err, errNoCommand) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command(binary, args...)
 }
 
 // The hopwire binary is built at most once in this process, with heavy assertions or without.

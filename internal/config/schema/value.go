@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// parseSize reads a number of bytes with an optional unit; base 1024, without fractions.
-func parseSize(s string) (int64, error) {
+// ParseSize reads a number of bytes with an optional unit; base 1024, without fractions.
+func ParseSize(s string) (int64, error) {
 	text := strings.ToLower(strings.TrimSpace(s))
 	digits := strings.TrimRight(text, "bkmg ")
 	unit, ok := map[string]int64{"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20,
@@ -24,8 +24,8 @@ func parseSize(s string) (int64, error) {
 	return n * unit, nil
 }
 
-// parseBool reads true or false, in any case.
-func parseBool(s string) (bool, error) {
+// ParseBool reads true or false, in any case.
+func ParseBool(s string) (bool, error) {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "true":
 		return true, nil
@@ -35,11 +35,12 @@ func parseBool(s string) (bool, error) {
 	return false, fmt.Errorf("neither true nor false")
 }
 
-func parseInt(s string) (int64, error) { return strconv.ParseInt(strings.TrimSpace(s), 10, 64) }
+// ParseInt reads a whole number of 64 bits.
+func ParseInt(s string) (int64, error) { return strconv.ParseInt(strings.TrimSpace(s), 10, 64) }
 
-// parseMillis reads milliseconds; a number beyond what a time.Duration holds is the longest one.
-func parseMillis(s string) (time.Duration, error) {
-	n, err := parseInt(s)
+// ParseMillis reads milliseconds; a number beyond what a time.Duration holds is the longest one.
+func ParseMillis(s string) (time.Duration, error) {
+	n, err := ParseInt(s)
 	if err != nil {
 		return 0, err
 	}
@@ -47,7 +48,8 @@ func parseMillis(s string) (time.Duration, error) {
 	return time.Duration(max(min(n, most), -most)) * time.Millisecond, nil
 }
 
-func parseFloat(s string) (float64, error) {
+// ParseFloat reads a decimal number; infinity and NaN are none.
+func ParseFloat(s string) (float64, error) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 		return 0, fmt.Errorf("not a number")
@@ -55,20 +57,20 @@ func parseFloat(s string) (float64, error) {
 	return f, nil
 }
 
-// check returns why value is not one of a's, or nil.
-func (a *Attribute) check(value string) error {
+// Check returns why value is not one of a's, or nil.
+func (a *Attribute) Check(value string) error {
 	var err error
 	switch a.Type {
 	case Bool:
-		_, err = parseBool(value)
+		_, err = ParseBool(value)
 	case Int, Millis:
-		_, err = parseInt(value)
+		_, err = ParseInt(value)
 	case Float:
-		_, err = parseFloat(value)
+		_, err = ParseFloat(value)
 	case Size:
-		_, err = parseSize(value)
+		_, err = ParseSize(value)
 	case Percent:
-		if n, perr := parseInt(value); perr != nil || n < 0 || n > 100 {
+		if n, perr := ParseInt(value); perr != nil || n < 0 || n > 100 {
 			err = fmt.Errorf("no percentage")
 		}
 	}
@@ -84,15 +86,15 @@ func (a *Attribute) check(value string) error {
 		}
 	}
 	return fmt.Errorf("%q is not one of %s%s", value, strings.Join(a.Choices, ", "),
-		suggest(value, a.Choices))
+		Suggest(value, a.Choices))
 }
 
-// isDefault reports whether value means what a's default means, at any level.
-func (a *Attribute) isDefault(value string, compat int) bool {
-	def := a.defaultAt(compat)
+// IsDefault reports whether value means what a's default means, at any level.
+func (a *Attribute) IsDefault(value string, compat int) bool {
+	def := a.DefaultAt(compat)
 	if a.Type == Size && def != "" {
-		v, _ := parseSize(value)
-		d, _ := parseSize(def)
+		v, _ := ParseSize(value)
+		d, _ := ParseSize(def)
 		return v == d
 	}
 	return strings.EqualFold(strings.TrimSpace(value), def)

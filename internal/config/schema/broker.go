@@ -1,4 +1,4 @@
-package config
+package schema
 
 // persistenceAdapters are the elements that a persistenceAdapter property takes.
 var persistenceAdapters = []string{"kahaDB", "mKahaDB", "memoryPersistenceAdapter",

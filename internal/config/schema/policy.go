@@ -1,4 +1,4 @@
-package config
+package schema
 
 // policyElements are the policies and their strategies.
 var policyElements = []*Element{

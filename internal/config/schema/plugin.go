@@ -1,4 +1,9 @@
-package config
+package schema
+
+import (
+	"slices"
+	"strings"
+)
 
 // pluginNames are the elements that plugins takes.
 var pluginNames = []string{"simpleAuthenticationPlugin", "jaasAuthenticationPlugin",
@@ -55,8 +60,14 @@ var pluginElements = []*Element{
 	{Name: "partitionBrokerPlugin", Status: Later, Open: true, Doc: "gone from ActiveMQ"},
 }
 
-// restrictingClasses are parts of the Java class names of plugins that decide about access.
-var restrictingClasses = []string{"shiro", "security", "auth", "jaas"}
+// DecidesAccess reports whether the Java class of a plugin seems to decide about access.
+func DecidesAccess(class string) bool {
+	class = strings.ToLower(class)
+	return slices.ContainsFunc(accessWords, func(w string) bool { return strings.Contains(class, w) })
+}
+
+// accessWords are parts of the Java class names of plugins that decide about access.
+var accessWords = []string{"shiro", "security", "auth", "jaas"}
 
 // destinationElements name destinations and what stands before them.
 var destinationElements = []*Element{

@@ -1,4 +1,4 @@
-package config
+package schema
 
 // networkElements are the network connectors.
 var networkElements = []*Element{

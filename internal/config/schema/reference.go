@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 )
 
 // Reference writes the configuration reference: every known element, its attributes with type and
-// default, and what becomes of each, as Markdown. It is made from the registry that the reader
+// default, and what becomes of each, as Markdown. It is made of the tables that the reader
 // uses, so it cannot tell anything else.
 func Reference() string {
 	var b strings.Builder

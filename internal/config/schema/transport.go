@@ -1,4 +1,6 @@
-package config
+package schema
+
+import "slices"
 
 // transportElements are the connectors that accept connections.
 var transportElements = []*Element{
@@ -88,8 +90,8 @@ var schemes = []Scheme{
 	{"peer", Later, "embedded brokers", true, true},
 }
 
-// schemeByName returns the scheme, or nil.
-func schemeByName(name string) *Scheme {
+// SchemeNamed returns the scheme, or nil when there is none of that name.
+func SchemeNamed(name string) *Scheme {
 	for i := range schemes {
 		if schemes[i].Name == name {
 			return &schemes[i]
@@ -205,9 +207,8 @@ var uriOptions = []*Element{
 		attr("minReconnectDelay", Millis, "0", Tolerated, ""),
 		attr("socket.*", Text, "", Later, "TLS"),
 	}, socketOptions...), tlsOptions[1:5]...)},
-	{Name: "transport.", Doc: "of a listener's connections", Attributes: append(append(
-		socketOptions[:len(socketOptions):len(socketOptions)], tlsOptions[:5]...),
-		protocolOptions...)},
+	{Name: "transport.", Doc: "of a listener's connections", Attributes: slices.Concat(
+		socketOptions, tlsOptions[:5], protocolOptions)},
 	{Name: "wireFormat.", Doc: "of the protocol", Attributes: wireFormatOptions},
 	{Name: "auto.", Status: Later, Doc: "of protocol detection", Attributes: []Attribute{
 		attr("protocols", Text, "", Later, "which are accepted"),
@@ -224,8 +225,8 @@ var uriOptions = []*Element{
 	}, agentOptions...)},
 }
 
-// uriOptionTable returns the options that stand at a place.
-func uriOptionTable(place string) *Element {
+// OptionsAt returns the options that stand at a place, which must be one that URIOptions names.
+func OptionsAt(place string) *Element {
 	for _, e := range uriOptions {
 		if e.Name == place {
 			return e

@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"slices"
@@ -86,13 +86,16 @@ type Element struct {
 	Open bool
 }
 
-// Elements returns the registry: every known element of activemq.xml, sorted by name. It drives
-// the checks and the configuration reference. The result must not be changed.
+// Elements returns every known element of activemq.xml, sorted by name. The result must not be
+// changed.
 func Elements() []*Element { return sortedElements }
 
+// ElementNamed returns the element, or nil when there is none of that name.
+func ElementNamed(name string) *Element { return elementByName[name] }
+
 // URIOptions returns the options of transport URIs by where they stand: "server", "client" and
-// the prefixes "transport.", "wireFormat.", "auto.", "static" and "multicast". The result must not
-// be changed.
+// the prefixes "transport.", "wireFormat.", "auto.", "static", "failover" and "multicast". The
+// result must not be changed.
 func URIOptions() []*Element { return uriOptions }
 
 var (
@@ -111,8 +114,8 @@ func init() {
 	slices.SortFunc(sortedElements, func(a, b *Element) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// attribute returns the attribute called name, or nil.
-func (e *Element) attribute(name string) *Attribute {
+// Attribute returns the attribute called name, or nil.
+func (e *Element) Attribute(name string) *Attribute {
 	for i := range e.Attributes {
 		if e.Attributes[i].Name == name {
 			return &e.Attributes[i]
@@ -121,8 +124,8 @@ func (e *Element) attribute(name string) *Attribute {
 	return nil
 }
 
-// property returns the property called name, or nil.
-func (e *Element) property(name string) *Property {
+// Property returns the property called name, or nil.
+func (e *Element) Property(name string) *Property {
 	for i := range e.Properties {
 		if e.Properties[i].Name == name {
 			return &e.Properties[i]
@@ -131,8 +134,8 @@ func (e *Element) property(name string) *Property {
 	return nil
 }
 
-// holder returns the only property of e that takes an element called name, or nil.
-func (e *Element) holder(name string) *Property {
+// Holder returns the only property of e that takes an element called name, or nil.
+func (e *Element) Holder(name string) *Property {
 	var found *Property
 	for i := range e.Properties {
 		if slices.Contains(e.Properties[i].Elements, name) {
@@ -143,6 +146,20 @@ func (e *Element) holder(name string) *Property {
 		}
 	}
 	return found
+}
+
+// Option returns the attribute called name, where "x.*" takes every name behind "x.".
+func (e *Element) Option(name string) *Attribute {
+	if a := e.Attribute(name); a != nil {
+		return a
+	}
+	for i := range e.Attributes {
+		prefix, wild := strings.CutSuffix(e.Attributes[i].Name, "*")
+		if wild && strings.HasPrefix(name, prefix) {
+			return &e.Attributes[i]
+		}
+	}
+	return nil
 }
 
 // attr is a row of a table.
@@ -168,8 +185,8 @@ func (a Attribute) oneOf(choices ...string) Attribute {
 	return a
 }
 
-// defaultAt returns the default at a compatibility level.
-func (a *Attribute) defaultAt(compat int) string {
+// DefaultAt returns the default at a compatibility level.
+func (a *Attribute) DefaultAt(compat int) string {
 	if compat >= 6 && a.Default6 != "" {
 		return a.Default6
 	}

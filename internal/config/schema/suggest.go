@@ -1,13 +1,13 @@
-package config
+package schema
 
 import "strings"
 
 // maxSuggestRunes bounds the names that are compared; longer ones get no suggestion.
 const maxSuggestRunes = 64
 
-// suggest returns "; did you mean X?" for the candidate nearest to name, or "" when none is near:
+// Suggest returns "; did you mean X?" for the candidate nearest to name, or "" when none is near:
 // at most one edit in three characters, or two in short names.
-func suggest(name string, candidates []string) string {
+func Suggest(name string, candidates []string) string {
 	best, bestDistance := "", min(len(name)-1, max(2, len(name)/3))+1
 	if len(name) > maxSuggestRunes {
 		return ""

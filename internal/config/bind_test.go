@@ -1,0 +1,42 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hopwire/internal/config/schema"
+)
+
+// A setting that is called honoured must be read somewhere.
+func TestHonouredSettingsAreBound(t *testing.T) {
+	files, err := filepath.Glob("bind_*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source strings.Builder
+	for _, file := range append(files, "config.go") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(data)
+	}
+	for _, e := range slices.Concat(schema.Elements(), schema.URIOptions()) {
+		if e.Open || e.Status != schema.Honoured {
+			continue
+		}
+		for _, a := range e.Attributes {
+			if a.Status == schema.Honoured && !strings.Contains(source.String(), `"`+a.Name+`"`) {
+				t.Errorf("%s on <%s> is called honoured and never read", a.Name, e.Name)
+			}
+		}
+		for _, p := range e.Properties {
+			if p.Status == schema.Honoured && !strings.Contains(source.String(), `"`+p.Name+`"`) {
+				t.Errorf("<%s> in <%s> is called honoured and never read", p.Name, e.Name)
+			}
+		}
+	}
+}
