@@ -171,6 +171,9 @@ func (p *process) launch() {
 func (p *process) start() time.Duration {
 	p.t.Helper()
 	at := p.log.mark()
+	if _, err := program(); err != nil {
+		p.t.Fatal(err)
+	}
 	began := time.Now()
 	p.launch()
 	p.awaitLog(at, "ready\n")
