@@ -47,9 +47,9 @@ func (b *Broker) lacks(d *destination, a *arrival) message.Reason {
 		space := b.journal.storage.Space()
 		over := b.opt.StoreLimitBytes > 0 && space.UsedBytes >=
 			b.opt.StoreLimitBytes/100*int64(d.policy.Memory.StoreHighWaterPercent)
-		// What is on its way is as good as written: a batch of puts that the store refuses for
-		// lack of room would hold up the removals behind it.
-		tight := space.FreeBytes >= 0 && space.FreeBytes-b.journal.undurable < space.ReserveBytes
+		// What is on its way is as good as written, to a log and to its place: a batch of puts that
+		// the store refuses for lack of room would hold up the removals behind it.
+		tight := space.FreeBytes >= 0 && space.FreeBytes-2*b.journal.undurable < space.ReserveBytes
 		if space.Full || over || tight {
 			return message.StoreFull
 		}

@@ -124,7 +124,7 @@ func exitCode(err error) int {
 	var usage usageError
 	var file fileError
 	switch {
-	case errors.As(err, &usage), errors.As(err, &file):
+	case errors.As(err, &usage), errors.As(err, &file), errors.Is(err, os.ErrNotExist):
 		return exitUsage
 	case errors.Is(err, hopwire.ErrRefused):
 		return exitUsage

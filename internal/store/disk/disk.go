@@ -114,7 +114,7 @@ func (s *Store) open(fs vfs.FS) error {
 		return err
 	}
 	s.watch.Go("store space", func(context.Context) error {
-		s.space.watch(func() int64 { return int64(s.db.Metrics().DiskSpaceUsage()) }, s.logBytes)
+		s.space.watch(func() int64 { return int64(s.db.Metrics().DiskSpaceUsage()) }, s.logBytes, s.flush)
 		return nil
 	})
 	return nil
@@ -227,10 +227,13 @@ func (s *Store) unlockUnlessFailed() {
 
 // Space implements store.Store.
 func (s *Store) Space() store.Space {
-	free := s.space.free.Load()
-	return store.Space{UsedBytes: s.space.used.Load(), FreeBytes: free,
-		ReserveBytes: s.space.reserve, Full: full(free, s.space.reserve+s.space.logs.Load())}
+	free, need := s.space.free.Load(), s.space.needs()
+	return store.Space{UsedBytes: s.space.used.Load(), FreeBytes: free, ReserveBytes: need,
+		Full: full(free, need)}
 }
+
+// flush begins to empty the logs. Only a closed store fails it.
+func (s *Store) flush() { _, _ = s.db.AsyncFlush() }
 
 // logBytes is the size of pebble's write-ahead logs.
 func (s *Store) logBytes() int64 { return int64(s.db.Metrics().WAL.PhysicalSize) }

@@ -56,34 +56,32 @@ func (s *space) look() int64 {
 	return free
 }
 
+// needs is the free space below which the store is full.
+func (s *space) needs() int64 { return s.reserve + s.logs.Load() }
+
 // full reports whether the free space is known and below a limit.
 func full(free, limit int64) bool { return free >= 0 && free < limit }
 
-// refuses reports whether a put is refused now. Where there is plenty it does not ask the database.
-func (s *space) refuses(logs func() int64) bool {
-	free := s.look()
-	if !full(free, plenty*s.reserve) {
-		return false
-	}
-	s.logs.Store(logs())
-	return full(free, s.reserve/2+s.logs.Load())
-}
-
-// plenty is how many reserves are so much that the logs do not matter.
-const plenty = 8
+// refuses reports whether a put is refused now.
+func (s *space) refuses() bool { return full(s.look(), s.reserve/2) }
 
 // spare implements patience.
 func (s *space) spare() bool { return !full(s.look(), s.reserve/4) }
 
 // watch keeps the figures fresh until stop is closed.
-func (s *space) watch(used, logs func() int64) {
+// It has the logs emptied while they are what is too much.
+func (s *space) watch(used, logs func() int64, flush func()) {
 	tick := time.NewTicker(s.opts.Poll)
 	defer tick.Stop()
 	for {
 		s.used.Store(used())
 		s.logs.Store(logs())
-		if free := s.look(); free > 2*s.reserve {
+		free, need := s.look(), s.needs()
+		switch {
+		case free > 2*need:
 			s.load()
+		case full(free, need) && need > s.reserve+s.reserve/8:
+			flush()
 		}
 		select {
 		case <-tick.C:
