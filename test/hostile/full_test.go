@@ -152,8 +152,8 @@ func TestAFullDiskHoldsProducersAndLosesNothing(t *testing.T) {
 	full := f.confirmed.Load()
 	line := p.awaitLog(mark, "STORE_FULL")
 	t.Logf("%d messages of 8 KiB, %d KiB left: %s", full, room(t, dir)>>10, line)
-	if s := p.status(); !s.StoreFull {
-		t.Errorf("the status says nothing: %+v", s)
+	if q := queue(p.status(), "FULL"); q.Parked == 0 {
+		t.Errorf("no send waits: %+v", q)
 	}
 	t.Logf("%+v", queue(p.status(), "FULL"))
 
@@ -185,7 +185,12 @@ func TestAFullDiskHoldsProducersAndLosesNothing(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
+	// A start after kill -9 writes what its logs hold once more before it removes them. Where there
+	// is no room for that it waits, and goes on when somebody makes it.
 	t.Logf("%d KiB left without the hog", room(t, dir)>>10)
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=128m"); err != nil {
+		t.Fatal(err)
+	}
 	p.awaitLog(mark, "ready\n")
 	left := int(queue(p.status(), "FULL").Size)
 	if least := len(f.keys) - taken; left < least || left > least+3000 {
