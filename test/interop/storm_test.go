@@ -101,7 +101,8 @@ func (s *storm) cross(queue string, n, twiceAtMost int, fault func()) {
 	for _, at := range s.killed {
 		s.t.Logf("%s: killed after %d of %d bytes", queue, at-before, passed-before)
 	}
-	c := d.Connect(s.b.URL()).Session(jms.DupsOK).Consumer(jms.ConsumerOptions{Dest: "queue://" + queue})
+	c := d.Connect(s.b.URL()).Session(jms.DupsOK).Consumer(
+		jms.ConsumerOptions{Dest: "queue://" + queue})
 	wait.For(s.t, 60*time.Second, fmt.Sprintf("at the consumer of %s", queue), func() (string, bool) {
 		return fmt.Sprintf("%d of %d", c.Count(), n), c.Count() >= n
 	})
