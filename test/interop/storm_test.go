@@ -39,26 +39,30 @@ func TestN065FaultsNeitherLoseNorDouble(t *testing.T) {
 		if p.a == broker.ActiveMQ && p.b == broker.ActiveMQ {
 			continue // what two real brokers do to each other is not ours to promise
 		}
-		t.Run(p.String(), func(t *testing.T) {
-			s := startStorm(t, p)
-			s.cross("Q.CUT", 4000, 0, s.cuts)
-			s.cross("Q.SENDER", 3000, 0, func() { s.kill(s.a) })
-			most := 0
-			if p.b == broker.ActiveMQ {
-				most = unanswered // it does not remember what it had taken
-			}
-			s.cross("Q.RECEIVER", 3000, most, func() { s.kill(s.b) })
-		})
+		for _, w := range []way{oneWay, duplexA} {
+			t.Run(p.String()+", "+w.String(), func(t *testing.T) { faults(t, p, w) })
+		}
 	}
 }
 
+func faults(t *testing.T, p pair, w way) {
+	s := startStorm(t, p, w)
+	s.cross("Q.CUT", 4000, 0, s.cuts)
+	s.cross("Q.SENDER", 3000, 0, func() { s.kill(s.a) })
+	most := 0
+	if p.b == broker.ActiveMQ {
+		most = unanswered // it does not remember what it had taken
+	}
+	s.cross("Q.RECEIVER", 3000, most, func() { s.kill(s.b) })
+}
+
 func TestN066ACleanRestartOfEitherSideNeitherLosesNorDoubles(t *testing.T) {
-	s := startStorm(t, pair{broker.Hopwire, broker.Hopwire})
+	s := startStorm(t, pair{broker.Hopwire, broker.Hopwire}, oneWay)
 	s.cross("Q.SENDER", 2000, 0, func() { s.a.Stop(); s.a.Restart() })
 	s.cross("Q.RECEIVER", 2000, 0, func() { s.b.Stop(); s.b.Restart() })
 }
 
-func startStorm(t *testing.T, p pair) *storm {
+func startStorm(t *testing.T, p pair, w way) *storm {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -68,7 +72,7 @@ func startStorm(t *testing.T, p pair) *storm {
 	s.a = broker.Start(t, p.a, broker.Options{Name: "a", Persistent: true,
 		Connectors: []broker.Connector{{
 			Name: "ab", URI: "static:(" + s.link.URL() + ")" + quick,
-			Attributes: fmt.Sprintf(`prefetchSize="%d"`, unanswered),
+			Attributes: fmt.Sprintf(`prefetchSize="%d" duplex="%t"`, unanswered, w == duplexA),
 			Elements: `<staticallyIncludedDestinations><queue physicalName="Q.CUT"/>` +
 				`<queue physicalName="Q.SENDER"/><queue physicalName="Q.RECEIVER"/>` +
 				`</staticallyIncludedDestinations>`,
