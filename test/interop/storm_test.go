@@ -21,6 +21,8 @@ type storm struct {
 	link *proxy.Proxy
 	rand *rand.Rand
 
+	data, answers proxy.Direction // which way messages go over the link
+
 	killed []int64 // how many bytes had passed at each kill of the present messages
 }
 
@@ -39,7 +41,7 @@ func TestN065FaultsNeitherLoseNorDouble(t *testing.T) {
 		if p.a == broker.ActiveMQ && p.b == broker.ActiveMQ {
 			continue // what two real brokers do to each other is not ours to promise
 		}
-		for _, w := range []way{oneWay, duplexA} {
+		for _, w := range []way{oneWay, duplexA, duplexB} {
 			t.Run(p.String()+", "+w.String(), func(t *testing.T) { faults(t, p, w) })
 		}
 	}
@@ -66,19 +68,35 @@ func startStorm(t *testing.T, p pair, w way) *storm {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	s := &storm{t: t, rand: rand.New(rand.NewPCG(seed, 0))}
+	s := &storm{t: t, rand: rand.New(rand.NewPCG(seed, 0)), data: proxy.Up, answers: proxy.Down}
+	if w == duplexB {
+		s.data, s.answers = proxy.Down, proxy.Up
+		s.a = broker.Start(t, p.a, broker.Options{Name: "a", Persistent: true})
+		s.link = proxy.Start(t, s.a.Addr())
+		s.b = broker.Start(t, p.b, broker.Options{Name: "b", Persistent: true,
+			Connectors: s.connector(w)})
+		return s
+	}
 	s.b = broker.Start(t, p.b, broker.Options{Name: "b", Persistent: true})
 	s.link = proxy.Start(t, s.b.Addr())
 	s.a = broker.Start(t, p.a, broker.Options{Name: "a", Persistent: true,
-		Connectors: []broker.Connector{{
-			Name: "ab", URI: "static:(" + s.link.URL() + ")" + quick,
-			Attributes: fmt.Sprintf(`prefetchSize="%d" duplex="%t"`, unanswered, w == duplexA),
-			Elements: `<staticallyIncludedDestinations><queue physicalName="Q.CUT"/>` +
-				`<queue physicalName="Q.SENDER"/><queue physicalName="Q.RECEIVER"/>` +
-				`</staticallyIncludedDestinations>`,
-		}},
-	})
+		Connectors: s.connector(w)})
 	return s
+}
+
+func (s *storm) connector(w way) []broker.Connector {
+	return []broker.Connector{{
+		Name: "ab", URI: "static:(" + s.link.URL() + ")" + quick,
+		Attributes: fmt.Sprintf(`prefetchSize="%d" duplex="%t"`, unanswered, w != oneWay),
+	}}
+}
+
+// demand has a consumer on b that takes nothing, and outlives b's crashes.
+func (s *storm) demand(queue string) (done func()) {
+	conn := jms.Start(s.t, jms.V5).Connect(failover(s.b))
+	conn.Session(jms.Individual).Consumer(jms.ConsumerOptions{
+		Dest: "queue://" + queue + "?consumer.prefetchSize=1", Pull: true})
+	return func() { must(s.t, conn.Close()) }
 }
 
 // cross confirms n messages on a while the link is cut, lets them go while a fault happens, and
@@ -96,12 +114,14 @@ func (s *storm) cross(queue string, n, twiceAtMost int, fault func()) {
 		must(s.t, out.Commit())
 	}
 	must(s.t, conn.Close())
-	before := s.link.Passed(proxy.Up)
+	done := s.demand(queue)
+	before := s.link.Passed(s.data)
 	s.killed = nil
 	s.heal()
 	fault()
 	s.a.WaitQueue(queue, 60*time.Second, "empty", empty)
-	passed := s.link.Passed(proxy.Up)
+	done()
+	passed := s.link.Passed(s.data)
 	for _, at := range s.killed {
 		s.t.Logf("%s: killed after %d of %d bytes", queue, at-before, passed-before)
 	}
@@ -128,9 +148,9 @@ func (s *storm) cross(queue string, n, twiceAtMost int, fault func()) {
 // cuts cuts the link several times, somewhere in the messages or in the answers.
 func (s *storm) cuts() {
 	for i := range 6 {
-		way, bytes := proxy.Up, 50_000+s.rand.Int64N(100_000)
+		way, bytes := s.data, 50_000+s.rand.Int64N(100_000)
 		if i%2 == 1 {
-			way, bytes = proxy.Down, 100+s.rand.Int64N(1_000)
+			way, bytes = s.answers, 100+s.rand.Int64N(1_000)
 		}
 		goal := s.link.Passed(way) + bytes
 		s.link.CutAfterBytes(way, bytes)
@@ -157,12 +177,12 @@ func (s *storm) kill(b *broker.Broker) {
 }
 
 func (s *storm) killOnce(b *broker.Broker) {
-	goal := s.link.Passed(proxy.Up) + 100_000 + s.rand.Int64N(200_000)
+	goal := s.link.Passed(s.data) + 100_000 + s.rand.Int64N(200_000)
 	wait.For(s.t, patience, "in the midst", func() (string, bool) {
-		passed := s.link.Passed(proxy.Up)
+		passed := s.link.Passed(s.data)
 		return fmt.Sprintf("%d of %d bytes", passed, goal), passed >= goal
 	})
 	b.Kill9()
-	s.killed = append(s.killed, s.link.Passed(proxy.Up))
+	s.killed = append(s.killed, s.link.Passed(s.data))
 	b.Restart()
 }
