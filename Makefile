@@ -40,6 +40,7 @@ bench-backlog:
 	mkdir -p out
 	go test -run '^$$' -bench Backlog $(bench) ./test/bench | tee out/backlog.txt
 	$(cache)/bin/benchstat -col /broker out/backlog.txt
+	BACKLOG=1000000 go test -count 1 -v -run Backlog -timeout 20m ./test/hostile
 
 soak:
 	HOPWIRE_SOAK=1 go test -count 1 -timeout 3h ./...

@@ -19,6 +19,9 @@ const (
 	nominalHeapBytes  = 1 << 30
 	memoryShare       = 4
 	fallbackDiskBytes = 100 << 30
+	// residentBytes is what messages take before durable ones that wait are in the store alone: a
+	// page is read back faster than it is consumed.
+	residentBytes = 64 << 20
 )
 
 // brokerOptions gives the core's options for a broker of a configuration.
@@ -33,6 +36,7 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 		Statistics:        c.Statistics,
 		Policies:          &c.Policy,
 		MemoryLimitBytes:  limit(c.Usage.Memory, nominalHeap()),
+		ResidentBytes:     residentBytes,
 		StoreLimitBytes:   limit(c.Usage.Store, fallbackDiskBytes),
 		SendFailIfNoSpace: c.Usage.FailIfNoSpace,
 		Predeclared:       c.Destinations,

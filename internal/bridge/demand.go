@@ -118,7 +118,7 @@ func (t *table) add(c *message.ConsumerInfo) (fresh []*demand, why message.Reaso
 	if len(t.where[c.ID]) > 0 {
 		return nil, ""
 	}
-	any := false
+	permitted := false
 	for _, part := range c.Destination.Split() {
 		dests, refusal := t.rules.permit(part)
 		if refusal != "" {
@@ -126,13 +126,13 @@ func (t *table) add(c *message.ConsumerInfo) (fresh []*demand, why message.Reaso
 			continue
 		}
 		for _, d := range dests {
-			any = true
+			permitted = true
 			if n := t.enter(c, d); n != nil {
 				fresh = append(fresh, n)
 			}
 		}
 	}
-	if any {
+	if permitted {
 		why = ""
 	}
 	return fresh, why

@@ -188,8 +188,8 @@ func TestRateLimitIsAGateWithAWake(t *testing.T) {
 	f := w.home.sub(t, "queue://Q").Filter
 	c := candidate{m: text("Q", 1), replay: network.Replay{RateLimit: 3,
 		RateDuration: 2 * time.Second}}
-	for at := time.Duration(0); at < 3; at++ {
-		c.now = at * 100 * time.Millisecond
+	for at := range 3 {
+		c.now = time.Duration(at) * 100 * time.Millisecond
 		if v := f.Verdict(c); v.Outcome != message.Deliver {
 			t.Fatalf("message %d: %+v", at, v)
 		}

@@ -114,10 +114,8 @@ func (h *Home) outdone(d *demand) {
 
 func meet(a, b []message.ConsumerID) bool {
 	for _, x := range a {
-		for _, y := range b {
-			if x == y {
-				return true
-			}
+		if slices.Contains(b, x) {
+			return true
 		}
 	}
 	return false

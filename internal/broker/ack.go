@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"slices"
+
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/broker/window"
 	"hopwire/internal/message"
@@ -58,21 +60,21 @@ func (s *consumer) take(a *message.MessageAck, r window.Range) {
 			cause = a.PoisonCause.Class + ": " + a.PoisonCause.Message
 		}
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
-			if d := s.b.dests[e.Destination]; d != nil {
+			if d := s.b.home(e.Destination, e.Ref); d != nil {
 				s.b.deadLetter(d, e.Message, e.Ref.Redelivery, cause, false)
 				s.b.settle(d, e.Ref)
 			}
 		})
 	case message.ExpiredAck:
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
-			if d := s.b.dests[e.Destination]; d != nil {
+			if d := s.b.home(e.Destination, e.Ref); d != nil {
 				s.b.expire(d, e.Ref)
 			}
 		})
 	default:
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
-			if d := s.b.dests[e.Destination]; d != nil {
+			if d := s.b.home(e.Destination, e.Ref); d != nil {
 				s.b.consume(d, e.Ref)
 			}
 		})
@@ -101,10 +103,18 @@ func (b *Broker) settle(d *destination, c *queue.Copy) {
 }
 
 func appendOnce(list []*consumer, s *consumer) []*consumer {
-	for _, o := range list {
-		if o == s {
-			return list
-		}
+	if slices.Contains(list, s) {
+		return list
 	}
 	return append(list, s)
+}
+
+// home gives the queue that has the copy out; none when it was removed since, even if there is a new
+// one of that name.
+func (b *Broker) home(name message.Destination, c *queue.Copy) *destination {
+	d := b.dests[name]
+	if d == nil || d.queue == nil || d.queue.Outstanding(c.Seq) != c {
+		return nil
+	}
+	return d
 }

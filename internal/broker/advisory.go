@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"strings"
 
 	"hopwire/internal/message"
@@ -59,13 +60,13 @@ func (b *Broker) listeners(topic message.Destination) []*consumer {
 	out := a.exact[topic.Name]
 	for _, w := range a.wild {
 		if policy.Matches(w.pattern, topic) {
-			out = appendOnce(out[:len(out):len(out)], w.sub)
+			out = appendOnce(slices.Clip(out), w.sub)
 		}
 	}
 	if wideDemand(topic) {
 		for _, s := range a.peers {
 			if s.hears(topic) {
-				out = appendOnce(out[:len(out):len(out)], s)
+				out = appendOnce(slices.Clip(out), s)
 			}
 		}
 	}
@@ -164,15 +165,7 @@ func family(d message.Destination) string {
 
 // advisoryName replaces the comma of a composite, as ActiveMQ does.
 func advisoryName(name string) string {
-	out := ""
-	for _, r := range name {
-		if r == ',' {
-			out += "&sbquo;"
-			continue
-		}
-		out += string(r)
-	}
-	return out
+	return strings.ReplaceAll(name, ",", "&sbquo;")
 }
 
 func (b *Broker) adviseConsumer(s *consumer, gone bool) {

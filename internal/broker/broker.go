@@ -91,10 +91,16 @@ type Broker struct {
 	memory   *usage.Usage
 	eviction eviction
 
-	dests    map[message.Destination]*destination
-	order    []*destination // dests in the order of their making; nil where one was removed
-	wild     []*consumer    // consumers of patterns, joined by each new matching destination
+	dests map[message.Destination]*destination
+	order []*destination // dests in the order of their making; nil where one was removed
+	wild  []*consumer    // consumers of patterns, joined by each new matching destination
+	// orphans are consumers of destinations that were removed under them: they are on them again
+	// when these are made again.
+	orphans  map[message.Destination][]*consumer
 	nextDest store.DestID
+	// firstSeq is where the sequences of a new queue begin: above those of every queue removed, so
+	// that what still names a copy of such a queue names none of the new one.
+	firstSeq uint64
 
 	connections map[message.ConnectionID]*Connection
 	connOrder   []*Connection
@@ -102,6 +108,7 @@ type Broker struct {
 	advisories  advisories
 	networks    networks
 	parked      []*destination // those with parked sends
+	held        []*Connection  // those that are not read
 	dirty       []*queueHost   // queues to dispatch at the end of the turn
 
 	sequence int64 // brokerSequenceId of the last message
@@ -120,6 +127,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 		eviction:    newEviction(o.MemoryLimitBytes, o.ResidentBytes),
 		memory:      usage.New(nil, o.MemoryLimitBytes),
 		dests:       map[message.Destination]*destination{},
+		orphans:     map[message.Destination][]*consumer{},
 		nextDest:    max(1, o.NextDest),
 		connections: map[message.ConnectionID]*Connection{},
 		clientIDs:   map[string]*Connection{},

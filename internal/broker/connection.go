@@ -20,6 +20,11 @@ type Outbox interface {
 	Close(why string)
 }
 
+// Holder is an Outbox whose peer can be made to wait: while it is held, nothing more is read.
+type Holder interface {
+	Hold(on bool)
+}
+
 // Remote says where a connection comes from.
 type Remote struct {
 	Address      string
@@ -58,6 +63,9 @@ type Connection struct {
 	mirror  *message.BrokerInfo // a duplex peer's introduction
 
 	last *producer // of the last message: producers send in runs
+
+	parkedBytes int64 // of sends that wait for space
+	held        bool  // nothing is read
 }
 
 // producer is one open producer.
@@ -141,7 +149,7 @@ func (c *Connection) handleInfo(cmd message.Command) {
 	case *message.ConsumerControl:
 		c.control(cmd)
 	case *message.BrokerInfo:
-		c.introduce(cmd)
+		err = c.introduce(cmd)
 	case *message.BrokerSubscriptionInfo:
 		// Durable subscriptions of a peer: none can match ours.
 	case *message.ControlCommand:
@@ -222,17 +230,12 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 			return err
 		}
 	}
-	if old := b.connections[info.ID]; old != nil {
-		old.close("taken over by a new connection of the same client")
+	old, err := c.replaces(info, principal)
+	if err != nil {
+		return err
 	}
-	if old := b.clientIDs[info.ClientID]; old != nil {
-		if !c.network {
-			return message.Errorf(message.InvalidClientID,
-				"Broker: %s - Client: %s already connected from %s",
-				b.opt.Name, info.ClientID, old.remote.Address)
-		}
-		// A peer's new link ends its old one, dead or not: answers of both must not mix.
-		old.close("the peer's bridge connected again")
+	for _, o := range old {
+		o.close("taken over by a new connection of the same client")
 	}
 	kept := *info
 	kept.Password = ""
@@ -244,11 +247,43 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 	return nil
 }
 
+// replaces gives the connections that a new one ends, each of the same principal: the one with its
+// connection id (a client that lost its old one), and a peer's old link, dead or not, since answers
+// of both must not mix. Everything is tested before anything is closed.
+func (c *Connection) replaces(info *message.ConnectionInfo, by Principal) ([]*Connection, error) {
+	b := c.b
+	var out []*Connection
+	if old := b.connections[info.ID]; old != nil {
+		if old.principal.User != by.User {
+			return nil, message.Errorf(message.Denied,
+				"Connection %s belongs to another user", info.ID)
+		}
+		out = append(out, old)
+	}
+	old := b.clientIDs[info.ClientID]
+	if old == nil || len(out) > 0 && old == out[0] {
+		return out, nil
+	}
+	samePeer := c.network && old.network && old.principal.User == by.User &&
+		(old.peer.ID == c.peer.ID || old.peer.Name == c.peer.Name)
+	if !samePeer {
+		return nil, message.Errorf(message.InvalidClientID,
+			"Broker: %s - Client: %s already connected from %s",
+			b.opt.Name, info.ClientID, old.remote.Address)
+	}
+	return append(out, old), nil
+}
+
 // introduce takes a broker's BrokerInfo: from here on this is a peer's bridge. A duplex peer's
-// other direction begins when its ConnectionInfo was let in.
-func (c *Connection) introduce(info *message.BrokerInfo) {
+// other direction begins when its ConnectionInfo was let in. A peer introduces itself once, before
+// it logs in: receipts are kept under its name.
+func (c *Connection) introduce(info *message.BrokerInfo) error {
 	if !info.NetworkConnection {
-		return
+		return nil
+	}
+	if c.network || c.opened {
+		return message.Errorf(message.Protocol,
+			"a second BrokerInfo on one connection, or one after the login: %s", info.Name)
 	}
 	c.network = true
 	c.peer = network.Peer{ID: info.ID, Name: info.Name, Hopwire: c.remote.HopwireLevel > 0,
@@ -256,6 +291,7 @@ func (c *Connection) introduce(info *message.BrokerInfo) {
 	if info.Duplex {
 		c.mirror = info
 	}
+	return nil
 }
 
 func (c *Connection) mustBe(id message.ConnectionID) error {
@@ -285,8 +321,8 @@ func (c *Connection) addProducer(info *message.ProducerInfo) error {
 		return nil
 	}
 	p := &producer{info: info, conn: c}
-	if !info.Destination.IsZero() && !info.Destination.IsComposite() && !info.Destination.IsAdvisory() {
-		d, err := c.b.reach(c, info.Destination)
+	if to := info.Destination; !to.IsZero() && !to.IsComposite() && !to.IsAdvisory() {
+		d, err := c.b.reach(c, to)
 		if err != nil {
 			return err
 		}
@@ -362,7 +398,7 @@ func (c *Connection) release() {
 		c.endProducer(p)
 	}
 	for _, d := range append([]*destination(nil), c.temps...) {
-		c.b.removeDestination(d, true)
+		_ = c.b.removeDestination(d, true) // forced: nothing can forbid it
 	}
 	c.temps = nil
 	c.opened = false
@@ -388,6 +424,7 @@ func (c *Connection) close(why string) {
 	}
 	c.release()
 	c.closed = true
+	c.pace()
 	c.out.Close(why)
 }
 
@@ -414,6 +451,7 @@ func (c *Connection) Gone() {
 	if !c.closed {
 		c.release()
 		c.closed = true
+		c.pace()
 	}
 }
 

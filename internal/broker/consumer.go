@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"hopwire/internal/broker/queue"
@@ -134,10 +135,8 @@ func (s *consumer) matches(d message.Destination) bool {
 
 // attach joins the consumer to one destination.
 func (s *consumer) attach(d *destination) {
-	for _, o := range d.consumers {
-		if o == s {
-			return
-		}
+	if slices.Contains(d.consumers, s) {
+		return
 	}
 	d.consumers = append(d.consumers, s)
 	if d.queue == nil {
@@ -269,6 +268,13 @@ func (s *consumer) end(last int64) {
 		s.pull.cancel()
 	}
 	s.b.wild = without(s.b.wild, s)
+	for _, m := range s.members {
+		if left := without(s.b.orphans[m], s); len(left) > 0 {
+			s.b.orphans[m] = left
+		} else {
+			delete(s.b.orphans, m)
+		}
+	}
 	s.b.advisories.drop(s)
 	s.giveBack(last)
 	for _, cs := range s.slots {
@@ -294,8 +300,8 @@ func (s *consumer) giveBack(last int64) {
 	var order []*destination
 	s.window.Each(func(e *window.Entry[*queue.Copy]) {
 		c := e.Ref
-		d := s.b.dests[e.Destination]
-		if d == nil || !c.Out() {
+		d := s.b.home(e.Destination, c)
+		if d == nil {
 			return
 		}
 		if seen {

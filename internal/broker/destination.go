@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -110,7 +111,7 @@ func (b *Broker) make(name message.Destination, id store.DestID) *destination {
 		reasons: map[message.Reason]int64{}}
 	if name.IsQueue() {
 		d.host = &queueHost{b: b, dest: d}
-		d.queue = queue.New(name, b.env, d.host, 1)
+		d.queue = queue.New(name, b.env, d.host, b.firstSeq)
 		d.host.queue = d.queue
 	}
 	b.dests[name] = d
@@ -139,8 +140,13 @@ func (b *Broker) restore(h *store.Header) {
 	}
 }
 
-// join subscribes the consumers of patterns to a new destination.
+// join subscribes to a new destination the consumers of patterns, and those that were on it when it
+// was removed.
 func (b *Broker) join(d *destination) {
+	for _, c := range b.orphans[d.name] {
+		c.attach(d)
+	}
+	delete(b.orphans, d.name)
 	for _, c := range b.wild {
 		if c.matches(d.name) {
 			c.attach(d)
@@ -166,6 +172,9 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 	}
 	for _, c := range append([]*consumer(nil), d.consumers...) {
 		c.detach(d)
+		if slices.Contains(c.members, d.name) {
+			b.orphans[d.name] = append(b.orphans[d.name], c)
+		}
 	}
 	for _, n := range append([]*netSub(nil), d.nets...) {
 		n.orphan(d)
@@ -177,12 +186,16 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 			Value: strconv.AppendUint(nil, uint64(b.nextDest), 10)})
 	}
 	for _, a := range d.parked {
+		a.unparked()
 		a.refuse(message.Errorf(message.InvalidDestination,
 			"%s was removed while the send waited for space", d.name))
 	}
 	d.parked = nil
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
+	if d.queue != nil {
+		b.firstSeq = max(b.firstSeq, d.queue.NextSeq())
+	}
 	delete(b.dests, d.name)
 	for i, o := range b.order {
 		if o == d {

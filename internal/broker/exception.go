@@ -28,8 +28,7 @@ var exceptionClass = map[message.ErrorKind]string{
 
 // exception gives an error the form it travels in.
 func exception(err error) *message.Throwable {
-	var t *message.Throwable
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*message.Throwable](err); ok {
 		return t
 	}
 	return &message.Throwable{Class: exceptionClass[message.KindOf(err)], Message: err.Error()}

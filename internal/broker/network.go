@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"hopwire/internal/broker/queue"
@@ -77,10 +78,8 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 }
 
 func (n *netSub) attach(d *destination) {
-	for _, o := range d.nets {
-		if o == n {
-			return
-		}
+	if slices.Contains(d.nets, n) {
+		return
 	}
 	d.nets = append(d.nets, n)
 	if d.queue == nil {
@@ -92,11 +91,11 @@ func (n *netSub) attach(d *destination) {
 	n.slots = append(n.slots, consumerSlot{d, slot})
 }
 
-// joinNetworks attaches the network subscriptions of patterns to a new destination.
+// joinNetworks attaches the network subscriptions that name a new destination or a pattern of it.
 func (b *Broker) joinNetworks(d *destination) {
 	for _, n := range b.networks.order {
 		for _, m := range n.members {
-			if m.IsPattern() && !m.IsAdvisory() && policy.Matches(m, d.name) {
+			if m == d.name || m.IsPattern() && !m.IsAdvisory() && policy.Matches(m, d.name) {
 				n.attach(d)
 				break
 			}
@@ -353,10 +352,10 @@ func (b *Broker) Advise(e network.Event) {
 			kept = append(kept, p)
 		}
 	}
-	b.networks.peers = kept
 	if e.Started {
-		b.networks.peers = append(kept, e)
+		kept = append(kept, e)
 	}
+	b.networks.peers = kept
 	info := e.Peer
 	b.advise("NetworkBridge", &info, bridgeProps(e)...)
 }

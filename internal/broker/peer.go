@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -42,10 +43,12 @@ func (b *Broker) withReceipts(d *destination, peer *network.Peer, f func()) bool
 		d.receipts = audit.NewReceipts()
 		d.loading = map[message.BrokerID][]func(){}
 	}
+	limit := max(receiptsKept, 2*peer.Prefetch)
 	if d.receipts.Loaded(peer.ID) {
+		// A peer that asked before it sent, or has a larger window since, may need more.
+		d.receipts.Raise(peer.ID, limit)
 		return true
 	}
-	limit := max(receiptsKept, 2*peer.Prefetch)
 	if !b.opt.Persistent || !d.stores() {
 		d.receipts.Open(peer.ID, limit, 1)
 		return true
@@ -221,7 +224,7 @@ func (d *destination) doubts(seq uint64) []message.BrokerID {
 			out = append(out, peer)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i] < out[j] })
+	slices.Sort(out)
 	return out
 }
 
@@ -237,7 +240,7 @@ func (b *Broker) DoubtedPeers() []message.BrokerID {
 			}
 		}
 	}
-	sort.Slice(peers, func(i, j int) bool { return peers[i] < peers[j] })
+	slices.Sort(peers)
 	return peers
 }
 
@@ -304,12 +307,7 @@ func (b *Broker) doubtsOf(d *destination, peer message.BrokerID, after, below ui
 }
 
 func doubted(c *queue.Copy, peer message.BrokerID) bool {
-	for _, p := range c.Doubts {
-		if p == peer {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Doubts, peer)
 }
 
 // Resolve implements bridge.Local.

@@ -78,7 +78,6 @@ type browse struct {
 	s     *consumer
 	todo  []*destination
 	view  *queue.View
-	sent  int // dispatched and not acknowledged
 	total int
 	limit int // 0 is none
 	done  bool

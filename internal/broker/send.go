@@ -329,6 +329,7 @@ type parking struct {
 	reason message.Reason
 	since  time.Duration
 	timer  interface{ Stop() }
+	size   int64 // as it is counted in its connection's parkedBytes
 }
 
 // awaitSpace parks an arrival while there is no room for it.
@@ -401,6 +402,11 @@ func (b *Broker) park(d *destination, a *arrival, reason message.Reason) {
 		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: a.m.ID.String()})
 	}
 	d.parked = append(d.parked, a)
+	if a.conn != nil {
+		a.wait.size = a.m.Size()
+		a.conn.parkedBytes += a.wait.size
+		a.conn.pace()
+	}
 	after := b.opt.SendFailIfNoSpaceAfter
 	if d.policy.Memory.SendFailIfNoSpaceAfter >= 0 {
 		after = d.policy.Memory.SendFailIfNoSpaceAfter
@@ -418,10 +424,44 @@ func (b *Broker) park(d *destination, a *arrival, reason message.Reason) {
 	}
 }
 
+// parkedMost is how many bytes of one connection's sends may wait before it is not read any more.
+const parkedMost = 16 << 20
+
+// pace stops and starts reading the connection. One that consumes is read on, as the room that its
+// sends wait for may be what its acknowledgements make; unless they wait for the disk only.
+func (c *Connection) pace() {
+	h, ok := c.out.(Holder)
+	hold := c.parkedBytes > parkedMost && !c.closed && !c.network &&
+		(len(c.consumers) == 0 || c.b.journal.undurable > undurableMax)
+	if !ok || hold == c.held {
+		return
+	}
+	c.held = hold
+	h.Hold(hold)
+	if hold {
+		c.b.held = append(c.b.held, c)
+		return
+	}
+	for i, o := range c.b.held {
+		if o == c {
+			c.b.held = append(c.b.held[:i], c.b.held[i+1:]...)
+			break
+		}
+	}
+}
+
+// unparked tells that the arrival waits no longer.
+func (a *arrival) unparked() {
+	if a.conn != nil {
+		a.conn.parkedBytes -= a.wait.size
+	}
+}
+
 func (d *destination) unpark(a *arrival) bool {
 	for i, p := range d.parked {
 		if p == a {
 			d.parked = append(d.parked[:i:i], d.parked[i+1:]...)
+			a.unparked()
 			return true
 		}
 	}
@@ -448,7 +488,7 @@ func (b *Broker) relieve() {
 
 // unpark lets parked sends go on, each destination in order, until one has no room.
 func (b *Broker) unpark() {
-	if len(b.parked) == 0 {
+	if len(b.parked)+len(b.held) == 0 {
 		return
 	}
 	waiting := b.parked
@@ -460,6 +500,7 @@ func (b *Broker) unpark() {
 				break
 			}
 			d.parked = d.parked[1:]
+			a.unparked()
 			if a.wait.timer != nil {
 				a.wait.timer.Stop()
 			}
@@ -471,6 +512,9 @@ func (b *Broker) unpark() {
 				b.env.After(time.Second, b.relieve)
 			}
 		}
+	}
+	for _, c := range append([]*Connection(nil), b.held...) {
+		c.pace()
 	}
 }
 

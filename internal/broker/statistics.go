@@ -42,7 +42,7 @@ func (b *Broker) answerStatistics(d *destination, m *message.Message) bool {
 // dropRequest removes the destination that a request made, when nobody uses it.
 func (b *Broker) dropRequest(d *destination) {
 	if len(d.consumers) == 0 && len(d.nets) == 0 && d.producerCount == 0 && d.queue.Len() == 0 {
-		b.removeDestination(d, true)
+		_ = b.removeDestination(d, true) // forced: nothing can forbid it
 	}
 }
 

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"maps"
 	"sort"
 	"time"
 
@@ -59,9 +60,7 @@ func (d *destination) status() DestinationStatus {
 
 func copyReasons(m map[message.Reason]int64) map[message.Reason]int64 {
 	out := make(map[message.Reason]int64, len(m))
-	for r, n := range m {
-		out[r] = n
-	}
+	maps.Copy(out, m)
 	return out
 }
 

@@ -127,9 +127,9 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 				continue
 			}
 			t.dest.reserve(b)
-			copy := t.dest.queue.Reserve(t.m, b.env.Mono(), tx)
-			b.enqueued(t.dest, copy, nil)
-			copies = append(copies, committing{t.dest, copy})
+			reserved := t.dest.queue.Reserve(t.m, b.env.Mono(), tx)
+			b.enqueued(t.dest, reserved, nil)
+			copies = append(copies, committing{t.dest, reserved})
 		}
 	}
 	acked := tx.takeAcked()
@@ -147,8 +147,8 @@ func (tx *transaction) takeAcked() []committing {
 	for _, s := range tx.acks {
 		s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
-			d := b.dests[e.Destination]
-			if d == nil || !e.Ref.Out() {
+			d := b.home(e.Destination, e.Ref)
+			if d == nil {
 				return
 			}
 			b.journal.remove(d, e.Ref)

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"hopwire/internal/broker"
@@ -20,7 +21,6 @@ type checker struct {
 	r       *runner
 	found   []string
 	settled bool // the faults are over and the links had time
-	crashed bool // some broker crashed
 	last    map[orderKey]int64
 }
 
@@ -145,7 +145,7 @@ func (c *checker) left() string {
 
 // why explains every queue that is not empty.
 func (c *checker) why() string {
-	text := ""
+	var text strings.Builder
 	for _, n := range c.r.w.nodes {
 		if n.life == nil {
 			continue
@@ -156,13 +156,13 @@ func (c *checker) why() string {
 			}
 			n.life.core.Explain(d.Name, nil, func(e *broker.Explanation) {
 				for _, row := range e.Rows {
-					text += fmt.Sprintf("\n    %s %s: %d %s %s, %s", n.cfg.Name, d.Name, row.Count,
+					fmt.Fprintf(&text, "\n    %s %s: %d %s %s, %s", n.cfg.Name, d.Name, row.Count,
 						row.Reason, row.Who, row.Example)
 				}
 			})
 		}
 	}
-	return text
+	return text.String()
 }
 
 // end looks at what is there when everything had its time.

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"hopwire/internal/broker"
@@ -111,8 +113,7 @@ func (l *Ledger) told(at *life, e broker.Event) {
 	if e.Kind != broker.DoubtReleased {
 		return
 	}
-	for i := len(l.Order) - 1; i >= 0; i-- {
-		f := l.Order[i]
+	for _, f := range slices.Backward(l.Order) {
 		if f.Dest == e.Dest && len(e.Text) > 0 && cutWord(e.Text) == f.ID.String() {
 			f.Released = true
 		}
@@ -129,14 +130,15 @@ func cutWord(s string) string {
 }
 
 func (f *Fate) String() string {
-	s := fmt.Sprintf("%s to %s at %s (sent %.3f, confirmed=%v, finals=%d, released=%v)", f.ID,
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s to %s at %s (sent %.3f, confirmed=%v, finals=%d, released=%v)", f.ID,
 		f.Dest, nodeName(f.At), f.Sent.Seconds(), f.Confirmed, f.Finals, f.Released)
 	for _, d := range f.Deliveries {
-		s += fmt.Sprintf("\n    %.6f %s at %s redelivery=%d acked=%v handled=%v final=%v path=%v",
+		fmt.Fprintf(&s, "\n    %.6f %s at %s redelivery=%d acked=%v handled=%v final=%v path=%v",
 			d.At.Seconds(), d.Client, nodeName(d.Node), d.Redelivery, d.Acked, d.Handled, d.Final,
 			d.Path)
 	}
-	return s
+	return s.String()
 }
 
 func nodeName(n *Node) string {

@@ -17,6 +17,7 @@ type Conn struct {
 	opt    Options
 	reads  atomic.Uint64
 	writes atomic.Uint64
+	held   atomic.Bool
 
 	closing sync.Once
 	release func() // gives its place in the listener back; may be nil
@@ -99,6 +100,9 @@ func (c *Conn) CloseWrite() bool {
 	return ok && t.CloseWrite() == nil
 }
 
+// Hold tells the monitor that nobody reads at present: the peer's silence says nothing.
+func (c *Conn) Hold(on bool) { c.held.Store(on) }
+
 // checksPerSilence is how often in one time of silence the monitor looks.
 const checksPerSilence = 3
 
@@ -136,7 +140,7 @@ type watcher struct {
 
 func (w *watcher) check() {
 	now := time.Now()
-	if n := w.c.reads.Load(); n != w.reads {
+	if n := w.c.reads.Load(); n != w.reads || w.c.held.Load() {
 		w.reads, w.heard = n, now
 	}
 	if now.Sub(w.heard) >= w.silence {

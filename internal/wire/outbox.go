@@ -13,6 +13,7 @@ type item struct {
 	correlation int32
 	redelivery  int32
 	size        int32
+	load        load
 	consumer    message.ConsumerID
 	from        message.Destination
 	msg         *message.Message
@@ -27,8 +28,56 @@ const (
 	aDelivery
 )
 
-// commandBytes is what a command is counted as, and the head of a delivery.
-const commandBytes = 128
+// load is the limit that an item counts against.
+type load uint8
+
+const (
+	answers  load = iota // AnswerLimit
+	messages             // MessageLimit
+)
+
+// What an item that waits costs, rounded up: its place in a list that grows by doubling, a command
+// or a message behind it, and the head of each string.
+const (
+	itemBytes    = 224
+	commandBytes = 128
+	messageBytes = 640
+	stringBytes  = 16
+)
+
+// cost is what a command that waits keeps in memory, beside its item.
+func cost(c message.Command) (bytes int, of load) {
+	switch c := c.(type) {
+	case *message.Message:
+		return messageBytes + len(c.Content) + len(c.Properties), messages
+	case *message.MessageDispatch:
+		if c.Message == nil {
+			return commandBytes, messages
+		}
+		bytes, of = cost(c.Message)
+		return commandBytes + bytes, of
+	case *message.Response:
+		n := commandBytes + causeBytes(c.Exception)
+		if c.Data != nil {
+			more, _ := cost(c.Data)
+			n += more
+		}
+		return n, answers
+	case *message.ConnectionError:
+		return commandBytes + causeBytes(c.Exception), answers
+	case *message.ConsumerInfo:
+		return 2*commandBytes + len(c.Selector) + len(c.Destination.Name), answers
+	}
+	return 2 * commandBytes, answers
+}
+
+func causeBytes(t *message.Throwable) int {
+	n := 0
+	for ; t != nil; t = t.Cause {
+		n += 3*stringBytes + len(t.Class) + len(t.Message)
+	}
+	return n
+}
 
 // pingID marks a KeepAliveInfo whose answer somebody waits for.
 const pingID = 1
@@ -37,47 +86,58 @@ const pingID = 1
 func (s *Session) Deliver(to message.ConsumerID, from message.Destination, m *message.Message,
 	redelivery int32,
 ) {
-	size := int32(commandBytes)
+	size := itemBytes
 	if m != nil {
-		size += int32(len(m.Content) + len(m.Properties))
+		n, _ := cost(m)
+		size += n
 	}
 	s.put(item{
 		kind: aDelivery, consumer: to, from: from, msg: m, redelivery: redelivery,
-		size: size,
+		size: int32(size), load: messages,
 	})
 }
 
 // Respond answers a command without data.
 func (s *Session) Respond(correlation int32) {
-	s.put(item{kind: aResponse, correlation: correlation, size: commandBytes})
+	s.put(item{kind: aResponse, correlation: correlation, size: itemBytes})
 }
 
 // Send sends a command. A KeepAliveInfo that asks for an answer gets it through Receive.
 func (s *Session) Send(c message.Command) {
-	size := int32(commandBytes)
-	switch c := c.(type) {
-	case *message.Message:
-		size += int32(len(c.Content) + len(c.Properties))
-	case *message.KeepAliveInfo:
-		if c.ResponseRequired {
-			c.CommandID = pingID
-		}
+	if k, ok := c.(*message.KeepAliveInfo); ok && k.ResponseRequired {
+		k.CommandID = pingID
 	}
-	s.put(item{kind: aCommand, cmd: c, size: size})
+	n, of := cost(c)
+	s.put(item{kind: aCommand, cmd: c, size: int32(itemBytes + n), load: of})
 }
 
 func (s *Session) put(it item) {
 	if s.closed {
 		return
 	}
-	if s.unsent.Add(int64(it.size)) > UnsentLimit {
+	if err := s.admits(it); err != nil {
 		s.closed = true
-		s.fail(message.Errorf(message.Limit,
-			"%d bytes wait for the peer, which takes too little; it is given up", s.unsent.Load()))
+		s.fail(err)
 		return
 	}
 	s.out = append(s.out, it)
 	s.cfg.Hub.mark(s)
+}
+
+// admits counts an item that is to wait; an error is the limit that the peer is over.
+func (s *Session) admits(it item) error {
+	n := s.unsent[it.load].Add(int64(it.size))
+	switch {
+	case !s.trusted.Load():
+		if n := s.unsent[answers].Load() + s.unsent[messages].Load(); n > StrangerLimit {
+			return message.Errorf(message.Limit, "%w, and %d bytes wait for the peer, which does not"+
+				" read", ErrNoLogin, n)
+		}
+	case it.load == messages && n > MessageLimit, it.load == answers && n > AnswerLimit:
+		return message.Errorf(message.Limit,
+			"%d bytes wait for the peer, which takes too little; it is given up", n)
+	}
+	return nil
 }
 
 // Close ends the session: what was given before is sent, within 5 s, and Down is told soon.
@@ -90,7 +150,8 @@ func (s *Session) Close(why string) {
 		why = "closed"
 	}
 	s.cfg.Hub.mark(s)
-	time.AfterFunc(closeTimeout, func() { _ = s.conn.Close() })
+	s.Hold(false)
+	time.AfterFunc(closeTimeout, s.cut)
 	s.ended(message.Errorf(message.Unavailable, "%s", why))
 }
 
@@ -119,7 +180,7 @@ func (s *Session) write(first []byte) {
 	case err == nil:
 	case errors.Is(err, errFlushed):
 		if !s.conn.CloseWrite() {
-			_ = s.conn.Close()
+			s.cut()
 			return
 		}
 		linger := time.NewTimer(closeLinger)
@@ -128,7 +189,7 @@ func (s *Session) write(first []byte) {
 		case <-s.done:
 		case <-linger.C:
 		}
-		_ = s.conn.Close()
+		s.cut()
 	default:
 		s.fail(err)
 	}
@@ -151,7 +212,7 @@ func (s *Session) fill(b []byte, limit int) ([]byte, bool, error) {
 		if b, err = s.encode(b, it); err != nil {
 			s.leaveOut(*it, err)
 		}
-		s.unsent.Add(-int64(it.size))
+		s.unsent[it.load].Add(-int64(it.size))
 		*it = item{}
 	}
 	return b, true, nil

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,9 +16,15 @@ import (
 
 // Limits of a session.
 const (
-	// UnsentLimit is how many bytes may wait for a peer that does not take them before it is
-	// given up. What waits is bounded by prefetches already; this is the limit behind them.
-	UnsentLimit = 1 << 30
+	// MessageLimit is how many bytes of messages may wait for a peer that does not take them before
+	// it is given up. They are bounded by prefetches already; this is the limit behind them.
+	MessageLimit = 1 << 30
+	// AnswerLimit is the same for everything else: answers and commands, which the peer itself may
+	// cause without end. A peer that reads never comes near it.
+	AnswerLimit = 64 << 20
+	// StrangerLimit is the same for all that waits for a peer that has not logged in. As much may
+	// be encoded already, which makes 64 KiB.
+	StrangerLimit = 32 << 10
 	// closeTimeout is how long a closed session may take to send what waits.
 	closeTimeout = 5 * time.Second
 	// closeLinger is how long it then waits for the peer to close, so that the last answer is
@@ -36,10 +43,12 @@ type Config struct {
 	Conn  *transport.Conn
 	Offer Offer
 	Name  string // of its goroutines
-	// HelloTimeout bounds the wait for the peer's hello; 0 is 30 s.
+	// HelloTimeout bounds the wait for the peer's hello, and then, of a guarded session, for Trust;
+	// 0 is 30 s.
 	HelloTimeout time.Duration
-	// Guarded keeps frames small and batches in lockstep with the loop until Trust is called, so
-	// that a peer which has not logged in costs little.
+	// Guarded keeps frames small, what waits unsent little and batches in lockstep with the loop
+	// until Trust is called, so that a peer which has not logged in costs little. Without Trust
+	// the session ends with ErrNoLogin in time, whatever the peer's hello says about inactivity.
 	Guarded bool
 
 	// Up is called when the hellos agreed, before anything is received.
@@ -81,12 +90,19 @@ type Session struct {
 	wallMS  int64
 
 	writer  *transport.Writer
-	unsent  atomic.Int64
+	unsent  [2]atomic.Int64 // bytes that wait, by load
+	login   *time.Timer     // ends a stranger; set before Up, nil when not guarded
 	trusted atomic.Bool
 	free    chan *batch
 	looked  chan struct{} // the loop looked at a guarded batch
 	done    chan struct{} // the reader ended
+	gone    chan struct{} // the connection is closed; wakes a reader that is held
+	cutting sync.Once
 	down    sync.Once
+
+	// Of the loop, as above:
+	held bool
+	kept []*batch // the reader's, while it is held
 }
 
 // batch is what one read of the socket gave.
@@ -105,7 +121,7 @@ func New(cfg Config) *Session {
 	}
 	s := &Session{
 		cfg: cfg, conn: cfg.Conn, free: make(chan *batch, postingCredit),
-		looked: make(chan struct{}, 1), done: make(chan struct{}),
+		looked: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
 	}
 	s.trusted.Store(!cfg.Guarded)
 	s.writer = transport.NewWriter(s.conn, s.fill)
@@ -140,6 +156,9 @@ func (s *Session) Start() {
 // ErrStopping is the end of sessions whose group stops.
 var ErrStopping = message.Errorf(message.Unavailable, "stopping")
 
+// ErrNoLogin is the end of guarded sessions that were not trusted in time, or cost too much before.
+var ErrNoLogin = errors.New("no login")
+
 var (
 	errFlushed  = errors.New("all is written")
 	errLoopGone = message.Errorf(message.Unavailable, "the broker has ended")
@@ -147,9 +166,32 @@ var (
 
 // abandon ends a session whose goroutines never ran.
 func (s *Session) abandon(err error) {
-	_ = s.conn.Close()
+	s.cut()
 	close(s.done)
 	s.ended(err)
+}
+
+// Hold stops reading, until it is called with false, so that the peer has to wait. What was read
+// already still comes. While it lasts only a failed write tells that the peer is gone.
+func (s *Session) Hold(on bool) {
+	if s.held == on || s.closed && on {
+		return
+	}
+	s.held = on
+	s.conn.Hold(on)
+	if on {
+		return
+	}
+	for _, b := range s.kept {
+		s.free <- b
+	}
+	s.kept = nil
+}
+
+// cut closes the connection and wakes its reader, from any goroutine.
+func (s *Session) cut() {
+	_ = s.conn.Close()
+	s.cutting.Do(func() { close(s.gone) })
 }
 
 // fail ends the connection from any goroutine; the first reason counts.
@@ -159,7 +201,7 @@ func (s *Session) fail(err error) {
 		s.cause = err
 	}
 	s.mu.Unlock()
-	_ = s.conn.Close()
+	s.cut()
 }
 
 // ended tells of the end, once.
@@ -177,12 +219,15 @@ func (s *Session) converse(ctx context.Context, hello *openwire.WireFormatInfo) 
 	stop := context.AfterFunc(ctx, func() { s.fail(ErrStopping) })
 	defer stop()
 	err := s.greet(hello)
+	if s.login != nil {
+		s.login.Stop()
+	}
 	s.mu.Lock()
 	if s.cause != nil {
 		err = s.cause
 	}
 	s.mu.Unlock()
-	_ = s.conn.Close()
+	s.cut()
 	close(s.done)
 	s.ended(err)
 }
@@ -207,6 +252,9 @@ func (s *Session) greet(hello *openwire.WireFormatInfo) error {
 	s.enc = NewEncoder(peer.Format)
 	s.mu.Unlock()
 	s.writer.Wake()
+	if s.cfg.Guarded {
+		s.login = time.AfterFunc(s.cfg.HelloTimeout, s.noLogin)
+	}
 	if !s.cfg.Hub.loop.Post(func() {
 		if !s.closed {
 			s.cfg.Up(*peer)
@@ -254,8 +302,8 @@ func (s *Session) post(d *Decoder, frames [][]byte, guarded bool) error {
 	var b *batch
 	select {
 	case b = <-s.free:
-	case <-s.done:
-		return ErrStopping
+	case <-s.gone:
+		return net.ErrClosed
 	}
 	b.guarded = guarded
 	var err error
@@ -303,7 +351,11 @@ func (b *batch) handle() {
 		b.cmds = nil
 	}
 	guarded := b.guarded
-	s.free <- b
+	if s.held {
+		s.kept = append(s.kept, b)
+	} else {
+		s.free <- b
+	}
 	if guarded {
 		s.looked <- struct{}{}
 	}
@@ -352,7 +404,20 @@ func (s *Session) keepAlive() {
 func (s *Session) Peer() Peer { return s.peer }
 
 // Trust lifts the guard: the peer has logged in.
-func (s *Session) Trust() { s.trusted.Store(true) }
+func (s *Session) Trust() {
+	s.trusted.Store(true)
+	if s.login != nil {
+		s.login.Stop()
+	}
+}
+
+// noLogin ends a session that nobody came to trust.
+func (s *Session) noLogin() {
+	if !s.trusted.Load() {
+		s.fail(message.Errorf(message.Unavailable, "%w within %v after the hello", ErrNoLogin,
+			s.cfg.HelloTimeout))
+	}
+}
 
 // Remote is the peer's address.
 func (s *Session) Remote() string { return s.conn.Remote() }

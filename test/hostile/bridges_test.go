@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -134,7 +135,7 @@ func TestHalfAHandshakeIsTriedAgainForEverWithoutALeak(t *testing.T) {
 		}},
 		{"hello, then the end", "", 1000, func(c net.Conn) { _, _ = c.Write(hello) }},
 		{"hello and half a BrokerInfo, then the end", "", 1000, func(c net.Conn) {
-			_, _ = c.Write(append(hello[:len(hello):len(hello)], half...))
+			_, _ = c.Write(slices.Concat(hello, half))
 			_, _ = c.Read(make([]byte, 1))
 		}},
 		{"the end at once", "", 1000, func(net.Conn) {}},
@@ -237,7 +238,7 @@ func consume(t *testing.T, addr, queue string, each time.Duration, prefetch int3
 		t.Fatal(err)
 	}
 	var n atomic.Int64
-	if _, err := s.Consume(ctx, client.Queue(queue), func(hctx context.Context, _ *client.Message) error {
+	handle := func(hctx context.Context, _ *client.Message) error {
 		n.Add(1)
 		if each > 0 {
 			timer := time.NewTimer(each)
@@ -249,7 +250,9 @@ func consume(t *testing.T, addr, queue string, each time.Duration, prefetch int3
 			}
 		}
 		return nil
-	}, client.WithPrefetchSize(prefetch)); err != nil {
+	}
+	_, err = s.Consume(ctx, client.Queue(queue), handle, client.WithPrefetchSize(prefetch))
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

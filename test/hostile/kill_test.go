@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -232,13 +233,14 @@ func (w *work) work(t *testing.T, p *process, round int, after time.Duration) {
 // check compares what is there after the restart with what was promised before.
 func (w *work) check(t *testing.T, p *process) {
 	t.Helper()
-	plain, tx, flow := drain(t, p.addr(), "PLAIN"), drain(t, p.addr(), "TX"), drain(t, p.addr(), "FLOW")
+	left := func(queue string) map[string]int { return drain(t, p.addr(), queue) }
+	plain, tx, flow := left("PLAIN"), left("TX"), left("FLOW")
 	for key := range w.confirmed {
 		where := plain
 		if key[0] == 'f' {
 			where = flow
 		}
-		if where[key] == 0 && !w.consumed[key] && !contains(w.doubtful, key) {
+		if where[key] == 0 && !w.consumed[key] && !slices.Contains(w.doubtful, key) {
 			t.Errorf("%.20s was confirmed and is lost", key)
 		}
 	}
@@ -272,13 +274,4 @@ func (w *work) check(t *testing.T, p *process) {
 	if len(tx) > txSize*len(w.begun) {
 		t.Errorf("%d messages of %d transactions", len(tx), len(w.begun))
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

@@ -275,12 +275,12 @@ func (p *process) awaitLog(mark int, text string) string {
 	line := ""
 	wait.For(p.t, patience, fmt.Sprintf("%q in the log", text), func() (string, bool) {
 		said := p.log.since(mark)
-		i := strings.Index(said, text)
-		if i < 0 {
+		before, after, found := strings.Cut(said, text)
+		if !found {
 			return said, false
 		}
-		begin := strings.LastIndexByte(said[:i], '\n') + 1
-		line, _, _ = strings.Cut(said[begin:], "\n")
+		rest, _, _ := strings.Cut(after, "\n")
+		line = before[strings.LastIndexByte(before, '\n')+1:] + text + rest
 		return "", true
 	})
 	return line

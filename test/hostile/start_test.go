@@ -96,7 +96,7 @@ func TestABadConfigurationIsOneLineWithItsPlace(t *testing.T) {
 		s    setup
 		want string
 	}{
-		{"unknown attribute", setup{attrs: `persistant="true"`}, "persistent"},
+		{"unknown attribute", setup{attrs: `persistnt="true"`}, "persistent"},
 		{"unknown element", setup{body: "<destinationPolicies/>"}, "destinationPolicy"},
 		{"broken XML", setup{body: "<systemUsage>"}, "systemUsage"},
 		{"value of another kind", setup{attrs: `useJmx="maybe"`}, "useJmx"},

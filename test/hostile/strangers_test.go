@@ -128,7 +128,7 @@ func TestANewerVersionIsNegotiatedDown(t *testing.T) {
 		t.Fatalf("the broker's hello: %+v, %v", theirs, err)
 	}
 	if len(first) == 1 {
-		if first, err = r.ReadBatch(); err != nil {
+		if _, err = r.ReadBatch(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -58,6 +58,12 @@ func (r *Receipts) Open(peer message.BrokerID, limit int, next uint64) {
 	}
 }
 
+// Raise lets at least limit receipts of the peer be kept from here on.
+func (r *Receipts) Raise(peer message.BrokerID, limit int) {
+	l := r.peers[peer]
+	l.limit = max(l.limit, limit)
+}
+
 // Restore adds a durable receipt, in ascending order of n.
 func (r *Receipts) Restore(peer message.BrokerID, n uint64, key message.ReceiptKey) {
 	l := r.peers[peer]

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"hopwire/internal/message"
@@ -89,12 +90,7 @@ func (q *Queue) checkPair(s *Slot, c *Copy, now time.Duration) error {
 }
 
 func (s *Slot) hasAgain(p place) bool {
-	for _, a := range s.again {
-		if a == p {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.again, p)
 }
 
 // timed reports whether a time is set at which the slot looks at the place again.

@@ -87,8 +87,8 @@ func (q *Queue) lookAgain(s *Slot, now time.Duration, budget *int) {
 // wave looks at the copies of one lane in order. A slot whose position is higher has looked at
 // the copy already.
 func (q *Queue) wave(l int8, now time.Duration, budget *int) {
-	cur, any := q.join(l)
-	for any && len(q.ready) > 0 && *budget > 0 {
+	cur, joined := q.join(l)
+	for joined && len(q.ready) > 0 && *budget > 0 {
 		c := q.lanes[l].next(cur)
 		if l == main {
 			if g, ok := q.gaps.next(cur); ok && (c == nil || g.from < c.key) {
@@ -109,7 +109,7 @@ func (q *Queue) wave(l int8, now time.Duration, budget *int) {
 		q.offerRing(c, l, now)
 		cur = c.key + 1
 	}
-	if any {
+	if joined {
 		for _, s := range q.ready {
 			if s.wave == q.waves {
 				s.pos[l] = max(s.pos[l], cur)

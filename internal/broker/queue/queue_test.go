@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func (h *testHost) load(g gap) {
 			seqs = append(seqs, s)
 		}
 	}
-	sort.Slice(seqs, func(i, j int) bool { return seqs[i] < seqs[j] })
+	slices.Sort(seqs)
 	if len(seqs) > 3 { // small pages, so that several are needed
 		seqs = seqs[:3]
 	}
@@ -107,7 +108,6 @@ func (h *testHost) load(g gap) {
 
 // testSub takes copies whose sequence is a multiple of step, from delay after their arrival on.
 type testSub struct {
-	name     string
 	step     uint64
 	delay    time.Duration
 	consumer bool // refuse until the consumers change

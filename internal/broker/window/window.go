@@ -194,18 +194,19 @@ func (w *Window[R]) drop(e *Entry[R]) {
 
 // close removes the entries [from, to), which were taken.
 func (w *Window[R]) close(from, to int) {
-	switch {
-	case from == to:
-	case from == w.start:
-		clear(w.entries[from:to])
-		w.start = to
-		if w.start == len(w.entries) {
-			w.entries, w.start = w.entries[:0], 0
-		}
-	default:
+	if from == to {
+		return
+	}
+	if from != w.start {
 		n := copy(w.entries[from:], w.entries[to:])
 		clear(w.entries[from+n:])
 		w.entries = w.entries[:from+n]
+		return
+	}
+	clear(w.entries[from:to])
+	w.start = to
+	if w.start == len(w.entries) {
+		w.entries, w.start = w.entries[:0], 0
 	}
 }
 

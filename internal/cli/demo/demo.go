@@ -194,7 +194,12 @@ func configuration(dir string, i int, ports []int) []byte {
 			connector("each", ` conduitSubscriptions="false"`, queueEach) + connectors
 	}
 	return fmt.Appendf(nil, `<?xml version="1.0" encoding="UTF-8"?>
-<beans xmlns="http://www.springframework.org/schema/beans">
+<beans xmlns="http://www.springframework.org/schema/beans"
+       xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+       xsi:schemaLocation="http://www.springframework.org/schema/beans
+                           http://www.springframework.org/schema/beans/spring-beans.xsd
+                           http://activemq.apache.org/schema/core
+                           http://activemq.apache.org/schema/core/activemq-core.xsd">
   <broker xmlns="http://activemq.apache.org/schema/core" brokerName="%s"
           dataDirectory="%s">
     <destinationPolicy>

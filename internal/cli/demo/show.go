@@ -176,9 +176,9 @@ func (s *show) draw(ctx context.Context) {
 
 // picture is the two brokers side by side.
 func (s *show) picture(d [2]manage.Destination) string {
-	const box = 34
+	const box = 27 // so that the picture fits into 80 columns
 	row := func(a, middle, b string) string {
-		return fmt.Sprintf("  | %-*s | %-7s | %-*s |\n", box, a, middle, box, b)
+		return fmt.Sprintf("  | %-*.*s | %-7s | %-*.*s |\n", box, box, a, middle, box, box, b)
 	}
 	line := "  +" + strings.Repeat("-", box+2) + "+         +" + strings.Repeat("-", box+2) + "+\n"
 	flying := func(d manage.Destination, arrow string) string {
@@ -208,7 +208,7 @@ func consumer(rs []*receiver, i int) string {
 }
 
 func bar(n int64) string {
-	const widest = 30
+	const widest = 26
 	return strings.Repeat("#", int(min(widest, (n+15)/16)))
 }
 

@@ -253,7 +253,7 @@ func hop(ctx context.Context, s *show, queue string, total, early int) (arrived 
 		return time.Time{}, nil, nil, err
 	}
 	one := client.WithPrefetchSize(1)
-	if before, err = b.receive(ctx, "on b", queue, early, one); err != nil {
+	if before, err = b.receive(ctx, "C", queue, early, one); err != nil {
 		return fail(err)
 	}
 	s.watch(queue, nil, []*receiver{before})
@@ -278,7 +278,7 @@ func hop(ctx context.Context, s *show, queue string, total, early int) (arrived 
 	if err := before.close(ctx); err != nil {
 		return fail(err)
 	}
-	if after, err = a.receive(ctx, "on a", queue, total-early, one); err != nil {
+	if after, err = a.receive(ctx, "C", queue, total-early, one); err != nil {
 		return fail(err)
 	}
 	s.watch(queue, []*receiver{after}, []*receiver{before})

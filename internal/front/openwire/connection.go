@@ -1,6 +1,7 @@
 package openwire
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -129,5 +130,9 @@ func (k *connection) down(err error) {
 		half(err)
 	}
 	k.core.Gone()
+	if errors.Is(err, wire.ErrNoLogin) {
+		k.l.strangers.silent(k.remote, k.l.opt.Name, err)
+		return
+	}
 	k.l.strangers.ended(k.remote, k.l.opt.Name, err)
 }

@@ -1,6 +1,7 @@
 package openwire
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -207,4 +208,47 @@ func TestANotificationForSlavesIsRefused(t *testing.T) {
 	if x := await[*openwire.Response](c); x.CorrelationID != 8 {
 		t.Errorf("%+v", x)
 	}
+}
+
+func TestHelloThenSilentIsClosedWithALine(t *testing.T) {
+	h := newHouse(t, "?connectionTimeout=300", nil)
+	c := h.dial(clientHello(t, func(o *openwire.HelloOptions) { o.MaxInactivityDuration = 0 }))
+	await[*openwire.BrokerInfo](c)
+	if x := c.next(); x != nil {
+		t.Errorf("came %+v, want the end", x)
+	}
+	h.until("it is in the log", func() bool {
+		return strings.Contains(h.log.String(), "no login within 300ms")
+	})
+}
+
+func TestHelloThenAFloodThatNeverReadsIsClosedWithALine(t *testing.T) {
+	h := newHouse(t, "", nil)
+	for _, x := range []openwire.DataStructure{
+		&openwire.KeepAliveInfo{BaseCommand: base(1, true)},
+		&openwire.SessionInfo{
+			BaseCommand: base(1, true),
+			SessionID:   &openwire.SessionId{ConnectionID: "c", Value: 1},
+		},
+	} {
+		c := h.dial(clientHello(t, nil))
+		one, err := c.e.Append(nil, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flood := bytes.Repeat(one, 1000)
+		before := heap()
+		for err == nil { // until the broker closes; far more than any buffer of the system
+			_, err = c.c.Write(flood)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("%T: the connection stays open", x)
+		}
+		if grown := heap() - before; grown > 4<<20 {
+			t.Errorf("%T: the broker grew by %d bytes", x, grown)
+		}
+	}
+	h.until("it is in the log", func() bool {
+		return strings.Contains(h.log.String(), "which does not read")
+	})
 }

@@ -34,7 +34,7 @@ func (s *strangers) left(remote, connector string, err error) {
 			slog.String("remote", remote))
 		return
 	}
-	s.report(remote, connector, err)
+	s.report("a connection was no OpenWire peer", remote, connector, err)
 }
 
 // came reports whether the peer just closed, or cut the line.
@@ -42,6 +42,11 @@ func came(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
+}
+
+// silent tells of a peer that said hello and then did not log in.
+func (s *strangers) silent(remote, connector string, err error) {
+	s.report("a connection did not log in and was closed", remote, connector, err)
 }
 
 // ended tells of a connection that ended after the hellos. Ends by the broker itself and by the
@@ -55,7 +60,7 @@ func (s *strangers) ended(remote, connector string, err error) {
 		slog.String("reason", err.Error()))
 }
 
-func (s *strangers) report(remote, connector string, err error) {
+func (s *strangers) report(what, remote, connector string, err error) {
 	now := time.Now()
 	host := remote
 	if h, _, e := net.SplitHostPort(strings.TrimPrefix(remote, "tcp://")); e == nil {
@@ -82,6 +87,6 @@ func (s *strangers) report(remote, connector string, err error) {
 		}
 		s.seen[host] = now
 	}
-	s.log.Info("a connection was no OpenWire peer", slog.String("connector", connector),
+	s.log.Info(what, slog.String("connector", connector),
 		slog.String("source", host), slog.String("reason", err.Error()))
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -86,11 +87,14 @@ func Running(ctx context.Context) ([]*Client, error) {
 		seen[string(socket)] = true
 		name, _ := url.PathUnescape(strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())))
 		c := Dial(name, string(socket))
-		if c.alive(ctx) {
+		switch err := c.reach(ctx); {
+		case err == nil:
 			out = append(out, c)
-			continue
+		case gone(err):
+			os.Remove(path)
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
 		}
-		os.Remove(path)
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, nil
@@ -122,14 +126,19 @@ func Dial(name, socket string) *Client {
 	}}}
 }
 
-func (c *Client) alive(ctx context.Context) bool {
+// reach connects and hangs up.
+func (c *Client) reach(ctx context.Context) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", c.path)
 	if err != nil {
-		return false
+		return err
 	}
-	conn.Close()
-	return true
+	return conn.Close()
+}
+
+// gone reports whether an error of reach says that nobody listens there any more.
+func gone(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist)
 }
 
 // Status asks how the broker stands.
@@ -184,7 +193,7 @@ func call[T any](ctx context.Context, c *Client, method, path string) (*T, error
 func (c *Client) AwaitEnd(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for c.alive(ctx) {
+	for !gone(c.reach(ctx)) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

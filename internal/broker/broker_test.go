@@ -1,0 +1,150 @@
+package broker
+
+import (
+	"testing"
+
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+func queueNamed(name string) message.Destination {
+	return message.Destination{Kind: message.Queue, Name: name}
+}
+
+func peerNamed(name string, prefetch string) *message.BrokerInfo {
+	return &message.BrokerInfo{ID: message.BrokerID("ID:" + name), Name: name,
+		NetworkConnection: true, NetworkProperties: "prefetchSize=" + prefetch + "\n"}
+}
+
+func TestAConsumerIsOnAQueueAgainThatWasRemovedUnderIt(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	c := h.connect("c", "c", "", nil)
+	c.consume("c", q)
+	p := h.connect("p", "p", "", nil)
+	p.produce("p", q, 1)
+	if e := p.do(&message.DestinationInfo{Destination: q, Op: message.RemoveDestination,
+		Timeout: 1}); e != nil {
+		t.Fatal(e)
+	}
+	p.produce("p", q, 2)
+	if len(c.got) != 2 {
+		t.Errorf("the consumer got %v, want both messages", c.got)
+	}
+}
+
+func TestAnAcknowledgementOfARemovedQueueTouchesNoneOfItsSuccessor(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	c := h.connect("c", "c", "", nil)
+	id := c.consume("c", q)
+	p := h.connect("p", "p", "", nil)
+	p.produce("p", q, 1)
+	p.do(&message.DestinationInfo{Destination: q, Op: message.RemoveDestination, Timeout: 1})
+	p.produce("p", q, 2)
+	c.do(&message.MessageAck{Destination: q, Consumer: id, Type: message.IndividualAck,
+		Last: c.got[0], HasLast: true, Count: 1})
+	d := h.b.find(q)
+	if d.queue.Len() != 1 || d.stored != 1 {
+		t.Errorf("the new queue has %d copies, %d stored; want 1 and 1", d.queue.Len(), d.stored)
+	}
+	if err := h.disk.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhoMayTakeOverAConnection(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		id, client, user  string
+		peer              *message.BrokerInfo
+		refused, oldGone  bool
+		bystanderMustStay bool
+	}{
+		{name: "the same client after it lost its link", id: "old", client: "old", user: "u",
+			oldGone: true},
+		{name: "another user with the same connection id", id: "old", client: "old", user: "v",
+			refused: true},
+		{name: "a new connection with a client id in use", id: "new", client: "old", user: "u",
+			refused: true},
+		{name: "its own connection id, but another's client id", id: "old", client: "bystander",
+			user: "u", refused: true, bystanderMustStay: true},
+		{name: "a bridge that takes a client's id", id: "new", client: "old", user: "u",
+			peer: peerNamed("x", "1"), refused: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := open(t, nil, nil)
+			old := h.connect("old", "old", "u", nil)
+			bystander := h.connect("by", "bystander", "u", nil)
+			g := h.connect(c.id, c.client, c.user, c.peer)
+			if g.Opened() == c.refused {
+				t.Errorf("let in: %v, want refused: %v", g.Opened(), c.refused)
+			}
+			if old.gone != c.oldGone || bystander.gone {
+				t.Errorf("old gone %v, bystander gone %v; want %v, false", old.gone, bystander.gone,
+					c.oldGone)
+			}
+		})
+	}
+}
+
+func TestAPeersNewLinkEndsItsOldOne(t *testing.T) {
+	h := open(t, nil, nil)
+	old := h.connect("l1", "nc_a_outbound", "u", peerNamed("a", "1"))
+	again := h.connect("l2", "nc_a_outbound", "u", peerNamed("a", "1"))
+	if !old.gone || !again.Opened() {
+		t.Errorf("old gone %v, new let in %v; want both", old.gone, again.Opened())
+	}
+	other := h.connect("l3", "nc_a_outbound", "u", peerNamed("z", "1"))
+	if again.gone || other.Opened() {
+		t.Errorf("another peer ended the link: %v, and was let in: %v", again.gone, other.Opened())
+	}
+}
+
+func TestAPeerIntroducesItselfOnce(t *testing.T) {
+	h := open(t, nil, nil)
+	g := h.connect("l1", "nc_a_outbound", "", peerNamed("a", "1"))
+	if e := g.do(peerNamed("somebody else", "1")); e == nil {
+		t.Error("a second BrokerInfo was accepted")
+	}
+	if g.peer.Name != "a" {
+		t.Errorf("the peer is %q now", g.peer.Name)
+	}
+}
+
+// TestReceiptsCoverThePeersWindow keeps what a peer may ask about: twice its prefetch, also when it
+// asked before it sent anything.
+func TestReceiptsCoverThePeersWindow(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	h.connect("c", "c", "", nil).produce("c", q, 1)
+	const prefetch = 5000
+	peer := network.Peer{ID: "ID:a", Name: "a", Hopwire: true, Prefetch: prefetch}
+	h.b.Known(peer.ID, []network.DoubtKey{{Destination: q}}, func([]bool) {})
+	h.turn()
+	var keys []network.DoubtKey
+	for n := range int64(2 * prefetch) {
+		m := &message.Message{Destination: q, Persistent: true, BrokerPath: []message.BrokerID{"ID:a"},
+			ID: message.MessageID{Producer: message.ProducerID{Connection: "x"}, Sequence: n}}
+		keys = append(keys, network.DoubtKey{Destination: q,
+			Key: message.Receipt(m, q, m.BrokerPath, "ID:b")})
+		h.b.Receive(m, peer, func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	h.turn()
+	unknown := 0
+	h.b.Known(peer.ID, keys[len(keys)-prefetch:], func(known []bool) {
+		for _, k := range known {
+			if !k {
+				unknown++
+			}
+		}
+	})
+	h.turn()
+	if unknown > 0 {
+		t.Errorf("%d of the last %d arrivals are not known", unknown, prefetch)
+	}
+}

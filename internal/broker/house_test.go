@@ -1,0 +1,197 @@
+package broker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"hopwire/internal/loop"
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+	"hopwire/internal/store/mem"
+)
+
+// house is a broker under a clock that the test moves, over a store in memory whose answers wait
+// for turn.
+type house struct {
+	t      *testing.T
+	b      *Broker
+	now    time.Duration
+	timers []*timer
+	soon   []func()
+	disk   *mem.Store
+	jobs   []func()
+	events []Event
+	rnd    uint64
+}
+
+type timer struct {
+	at time.Duration
+	f  func()
+}
+
+func (t *timer) Stop() { t.f = nil }
+
+func (h *house) Wall() int64         { return int64(h.now/time.Millisecond) + 1_000_000 }
+func (h *house) Mono() time.Duration { return h.now }
+func (h *house) Soon(f func())       { h.soon = append(h.soon, f) }
+func (h *house) Rand() uint64        { h.rnd++; return h.rnd }
+
+func (h *house) After(d time.Duration, f func()) loop.Timer {
+	t := &timer{h.now + d, f}
+	h.timers = append(h.timers, t)
+	return t
+}
+
+func (h *house) Space() store.Space { return h.disk.Space() }
+
+func (h *house) Commit(b *store.Batch, done func(error)) {
+	h.jobs = append(h.jobs, func() { done(h.disk.Apply([]*store.Batch{b})) })
+}
+
+func (h *house) Page(r store.PageRequest, done func([]store.Stored, error)) {
+	h.jobs = append(h.jobs, func() { done(h.disk.Page(r)) })
+}
+
+func (h *house) Receipts(d store.DestID, p message.BrokerID,
+	done func([]store.Receipt, error)) {
+	h.jobs = append(h.jobs, func() { done(h.disk.Receipts(d, p)) })
+}
+
+func (h *house) Expired(before int64, n int, done func([]store.ExpiredRef, error)) {
+	h.jobs = append(h.jobs, func() { done(h.disk.Expired(before, n)) })
+}
+
+// open makes a house, over the disk of an earlier one if there is one.
+func open(t *testing.T, disk *mem.Store, change func(*Options)) *house {
+	t.Helper()
+	if disk == nil {
+		disk = mem.New()
+	}
+	h := &house{t: t, disk: disk}
+	headers, err := disk.Headers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Name: "b", ID: "ID:b", Persistent: true, Advisories: true,
+		Observe: func(e Event) { h.events = append(h.events, e) }}
+	if change != nil {
+		change(&o)
+	}
+	if o.NextDest, err = NextDest(disk); err != nil {
+		t.Fatal(err)
+	}
+	h.b = New(h, h, headers, o)
+	return h
+}
+
+// turn ends the turn and lets the store answer, until nothing more happens.
+func (h *house) turn() {
+	for n := 0; ; n++ {
+		if n == 10_000 {
+			h.t.Fatal("the broker does not come to rest")
+		}
+		h.b.EndTurn()
+		switch {
+		case len(h.soon) > 0:
+			f := h.soon[0]
+			h.soon = h.soon[1:]
+			f()
+		case len(h.jobs) > 0:
+			f := h.jobs[0]
+			h.jobs = h.jobs[1:]
+			f()
+		default:
+			return
+		}
+	}
+}
+
+// pass lets time go by.
+func (h *house) pass(d time.Duration) {
+	end := h.now + d
+	for {
+		next := -1
+		for i, t := range h.timers {
+			if t.f != nil && t.at <= end && (next < 0 || t.at < h.timers[next].at) {
+				next = i
+			}
+		}
+		if next < 0 {
+			break
+		}
+		t := h.timers[next]
+		h.timers = append(h.timers[:next], h.timers[next+1:]...)
+		h.now = t.at
+		t.f()
+		h.turn()
+	}
+	h.now = end
+}
+
+// guest is one connection and what came out of it.
+type guest struct {
+	*Connection
+	h      *house
+	sent   []message.Command
+	got    []message.MessageID
+	closed string
+	gone   bool
+	number int32
+}
+
+func (g *guest) Deliver(_ message.ConsumerID, _ message.Destination, m *message.Message, _ int32) {
+	g.got = append(g.got, m.ID)
+}
+func (g *guest) Respond(id int32)       { g.sent = append(g.sent, &message.Response{Correlation: id}) }
+func (g *guest) Send(c message.Command) { g.sent = append(g.sent, c) }
+func (g *guest) Close(why string)       { g.closed, g.gone = why, true }
+
+// connect opens a connection; peer makes it a bridge's.
+func (h *house) connect(id, clientID, user string, peer *message.BrokerInfo) *guest {
+	g := &guest{h: h}
+	level := 0
+	if peer != nil {
+		level = 1
+	}
+	g.Connection = h.b.Connect(g, Remote{Address: "test", HopwireLevel: level}, nil)
+	if peer != nil {
+		g.do(peer)
+	}
+	g.do(&message.ConnectionInfo{ID: message.ConnectionID(id), ClientID: clientID, UserName: user})
+	g.do(&message.SessionInfo{ID: message.SessionID{Connection: g.cid(id), Value: 1}})
+	return g
+}
+
+func (g *guest) cid(id string) message.ConnectionID { return message.ConnectionID(id) }
+
+// do executes a command and gives the exception it was answered with.
+func (g *guest) do(c message.Command) *message.Throwable {
+	g.number++
+	c.Head().CommandID, c.Head().ResponseRequired = g.number, true
+	g.Handle(c)
+	g.h.turn()
+	for _, s := range g.sent {
+		if r, ok := s.(*message.Response); ok && r.Correlation == g.number {
+			return r.Exception
+		}
+	}
+	return nil
+}
+
+func (g *guest) consume(id string, d message.Destination) message.ConsumerID {
+	c := message.ConsumerID{Connection: g.cid(id), Session: 1, Value: int64(g.number)}
+	if e := g.do(&message.ConsumerInfo{ID: c, Destination: d, PrefetchSize: 1000}); e != nil {
+		g.h.t.Fatal(e)
+	}
+	return c
+}
+
+// produce sends message number n of the guest's producer.
+func (g *guest) produce(id string, d message.Destination, n int64,
+	path ...message.BrokerID) *message.Throwable {
+	p := message.ProducerID{Connection: g.cid(id), Session: 1, Value: 1}
+	g.do(&message.ProducerInfo{ID: p})
+	return g.do(&message.Message{Producer: p, Destination: d, Persistent: true, BrokerPath: path,
+		ID: message.MessageID{Producer: p, Sequence: n}, Content: fmt.Append(nil, n)})
+}
