@@ -131,11 +131,7 @@ func (b *Bridge) Receive(c message.Command) {
 	}
 	switch c := c.(type) {
 	case *message.KeepAliveInfo:
-		if c.ResponseRequired {
-			b.link.Send(&message.KeepAliveInfo{}) // the link did not answer it itself
-		} else {
-			b.ping.back()
-		}
+		b.ping.back() // those that ask for an answer get it from the link
 	case *message.ShutdownInfo:
 		b.fail(message.Unavailable, "the peer shut down")
 	case *message.ConnectionError:

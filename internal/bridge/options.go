@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// Name is part of client ids and names of durables, unique per pair of brokers. Default "NC".
 	Name string
-	// URIs lead to one peer and are tried in turn. See ParsePeers for static: and masterslave:.
+	// URIs lead to one peer and are tried in turn.
 	URIs []string
 	// Duplex makes the connection carry the reverse direction, too. Default false.
 	Duplex bool
