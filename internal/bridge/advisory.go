@@ -59,11 +59,11 @@ func (b *Bridge) advised(m *message.Message) {
 	}
 	switch c := m.Data.(type) {
 	case *message.ConsumerInfo:
-		fresh, why := b.table.add(c)
+		fresh, empty, why := b.table.add(c)
 		if why != "" {
 			b.count.add(why)
 		}
-		b.demanded(fresh, c.ID)
+		b.demanded(fresh, empty, c.ID)
 	case *message.RemoveInfo:
 		if id, ok := c.Object.(message.ConsumerID); ok {
 			b.removed(b.table.remove(id))

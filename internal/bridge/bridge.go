@@ -161,7 +161,8 @@ func (b *Bridge) receive(c message.Command) {
 		b.arrived(c)
 	case *message.ConsumerInfo:
 		if b.duplex {
-			b.demanded(b.table.addDirect(c), c.ID)
+			fresh, empty := b.table.addDirect(c)
+			b.demanded(fresh, empty, c.ID)
 		}
 	case *message.RemoveInfo:
 		if id, ok := c.Object.(message.ConsumerID); ok && b.duplex {
