@@ -25,6 +25,7 @@ type Connector struct {
 	try     int // number of the dial; what comes from older ones is ignored
 	began   time.Duration
 	lone    bool // the peer is this broker
+	again   bool // started while stopping: starts when that is done
 	cancel  func()
 	timer   loop.Timer
 	bridge  *Bridge
@@ -44,8 +45,13 @@ func (h *Home) Connector(o Options) (*Connector, error) {
 	return &Connector{home: h, opts: o, count: newCounters()}, nil
 }
 
-// Start begins to connect. A stopped connector may be started again.
+// Start begins to connect. A stopped connector may be started again; one that is stopping starts
+// when that is done.
 func (c *Connector) Start() {
+	if c.state == Stopping {
+		c.again = true
+		return
+	}
 	if c.state != New && c.state != Stopped {
 		return
 	}
@@ -60,6 +66,7 @@ func (c *Connector) Stop(done func()) {
 		done = func() {}
 	}
 	c.stopTimer()
+	c.again = false
 	if b := c.bridge; b != nil {
 		c.enter(Stopping)
 		b.stop(done)
@@ -197,6 +204,10 @@ func (c *Connector) ended(try int, b *Bridge, err error) {
 	if c.state == Stopping {
 		c.try++
 		c.enter(Stopped)
+		if c.again {
+			c.again = false
+			c.Start()
+		}
 		return
 	}
 	lived := c.home.env.Mono()-c.began >= c.opts.MinConnectTime
