@@ -108,6 +108,7 @@ func (b *Bridge) talk(text string) {
 			}
 		})
 	case network.Known:
+		b.proven = true
 		b.told(t)
 	case network.Settled:
 		if p, ok := b.home.local.(network.Pruner); ok {

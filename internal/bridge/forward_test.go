@@ -45,6 +45,66 @@ func TestOneWayWithoutAlwaysSyncSend(t *testing.T) {
 	same(t, "a persistent one waits", w.home.take(), nil)
 }
 
+func TestRefusedOneWayForwardKeepsTheLink(t *testing.T) {
+	for _, c := range []struct {
+		x    message.Throwable
+		want message.Reason
+	}{
+		{message.Throwable{Class: "java.lang.SecurityException",
+			Message: "User b is not authorized to write to: queue://S"}, message.RemoteDenied},
+		{message.Throwable{Class: "javax.jms.InvalidDestinationException"}, message.NoConsumer},
+		{message.Throwable{Class: "javax.jms.ResourceAllocationException"},
+			message.RemoteWindowFull},
+	} {
+		w := newWorld(t, func(o *Options) {
+			o.AlwaysSyncSend, o.StaticBridge = false, true
+			o.StaticallyIncluded = []message.Destination{queue("S")}
+		})
+		w.connect(Hello{})
+		send := func(seq int64) (asks bool) {
+			m := text("S", seq)
+			m.Persistent = false
+			w.deliver("queue://S", uint64(seq), m)
+			return w.link.sent[len(w.link.sent)-1].Head().ResponseRequired
+		}
+		if !send(1) {
+			t.Error("a message that asks no answer went out before the login was proven")
+		}
+		w.answerAll(nil)
+		if send(2) {
+			t.Error("alwaysSyncSend=false, and an answer is asked")
+		}
+		for range 3 {
+			w.dial.receive(&message.ConnectionError{Exception: &c.x})
+		}
+		w.state(Running)
+		if got := w.c.Status().Counts; !slices.Contains(got, Count{c.want, 3}) {
+			t.Errorf("%s: counts %v", c.x.Class, got)
+		}
+		if e := w.events[len(w.events)-1]; e.Kind != ForwardRefused || e.Reason != c.want {
+			t.Errorf("%s: event %+v", c.x.Class, e)
+		}
+	}
+}
+
+func TestRefusedLoginSaysSo(t *testing.T) {
+	refuse := &message.ConnectionError{Exception: &message.Throwable{
+		Class: "java.lang.SecurityException", Message: "no"}}
+	w := newWorld(t, nil)
+	w.connect(Hello{HopwireLevel: 1})
+	w.dial.receive(refuse)
+	w.state(Backoff)
+	if got := w.c.Status().Error; !strings.Contains(got, "refused this bridge's login: no") {
+		t.Errorf("after the login: %q", got)
+	}
+	w.env.advance(w.waitOf())
+	w.dialer.last().up(&fakeLink{}, Hello{Remote: "netB:61616"})
+	w.dialer.last().receive(refuse)
+	if got := w.c.Status().Error; !strings.Contains(got, "refused the connection: no") {
+		t.Errorf("before BrokerInfo: %q", got)
+	}
+}
+
 func TestAnswersOfATurnAreSettledTogether(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.PrefetchSize = 50 })
 	w.connect(Hello{})
