@@ -46,11 +46,12 @@ type Bridge struct {
 	hello    Hello
 	self     message.BrokerInfo
 	peer     message.BrokerInfo
-	accepted bool // the peer made the connection (duplex)
+	uri      string // that led here; "" for an accepted one
+	accepted bool   // the peer made the connection (duplex)
 	duplex   bool
 	phase    phase
 	stopping bool
-	proven   bool // the peer acted on our login, so that a complaint is about something else
+	proven   bool    // the peer acted on our login, so that a complaint is about something else
 	closing  *demand // the home broker closes this one itself
 	began    time.Duration
 	count    *counters
@@ -279,6 +280,7 @@ func (b *Bridge) enter(p phase) {
 func (b *Bridge) run() {
 	b.unbound()
 	b.enter(running)
+	b.home.doubts.succeeded(b)
 	b.openWaiting()
 	if b.unseen == "" {
 		b.startProbe()
@@ -381,7 +383,7 @@ func (b *Bridge) end(err error) {
 		}
 	}
 	if doubted || b.doubts.unfinished() {
-		b.home.doubts.watch(b.peer.ID, b.opts)
+		b.home.doubts.watch(b)
 	}
 	if b.ticker != nil {
 		b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,

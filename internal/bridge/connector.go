@@ -150,7 +150,7 @@ func (c *Connector) up(try int, l Link, h Hello) {
 	c.cancel = nil
 	c.began = c.home.env.Mono()
 	b := newBridge(c.home, &c.opts, l, h, c.count)
-	c.bridge = b
+	c.bridge, b.uri = b, c.uri()
 	b.onEnd = func(err error) { c.ended(try, b, err) }
 	b.onPhase = func() { c.followed(b) }
 	c.enter(RemoteInfo)

@@ -317,6 +317,106 @@ func TestDoubtsAreReleasedWhenThePeerStaysAway(t *testing.T) {
 	}
 }
 
+// lose leaves one copy in doubt toward the peer.
+func (w *world) lose() {
+	w.connect(Hello{HopwireLevel: 1})
+	w.consume(1, "Q")
+	w.deliver("queue://Q", 1, text("Q", 1))
+	w.dial.down(nil)
+	w.home.doubts = doubtsOf(1)
+	w.home.take()
+}
+
+func (w *world) tell(known bool) {
+	sent := w.link.take()
+	ask, err := network.ParseTalk(sent[len(sent)-1].(*message.ControlCommand).Command)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.dial.receive(&message.ControlCommand{Command: network.Talk{Kind: network.Known, ID: ask.ID,
+		Known: []bool{known}}.Encode()})
+}
+
+func TestTheTimeOfADoubtStandsStillWhileThePeerIsAsked(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.InDoubtTimeout = 10 * time.Second })
+	w.lose()
+	w.env.advance(2 * time.Second)
+	w.connect(Hello{HopwireLevel: 1})
+	w.env.advance(15 * time.Second)
+	w.state(Resolving)
+	w.tell(true)
+	w.state(Running)
+	w.env.advance(time.Hour)
+	got := w.home.take()
+	if len(got) != 2 || got[1] != "was-taken 1" {
+		t.Errorf("home %q", got)
+	}
+}
+
+func TestTheTimeOfADoubtBeginsAnewWithTheLinksEnd(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		linked time.Duration // how long the second link lives without an answer
+		wait   time.Duration // what is left then
+	}{
+		{"a cut link: the peer was there", 15 * time.Second, 10 * time.Second},
+		{"a silent peer: as if it had not been", doubtTimeout, 0},
+	} {
+		w := newWorld(t, func(o *Options) {
+			o.InDoubtTimeout, o.InitialReconnectDelay = 10*time.Second, time.Second
+			o.MaxReconnectDelay = time.Hour
+		})
+		w.lose()
+		w.env.advance(2 * time.Second)
+		w.connect(Hello{HopwireLevel: 1})
+		w.env.advance(c.linked - time.Millisecond)
+		same(t, c.name, w.home.take(), []string{"peer netB started=true"})
+		if c.linked == doubtTimeout {
+			w.env.advance(time.Millisecond)
+		} else {
+			w.dial.down(nil)
+			w.env.advance(c.wait - time.Millisecond)
+			same(t, c.name, w.home.take(), []string{"peer netB started=false"})
+			w.env.advance(time.Millisecond)
+		}
+		got := w.home.take()
+		if got[len(got)-1] != "never-learned 1" {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+func TestDoubtsAreReleasedWhenThePeerLostItsStore(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		edit func(*Options)
+		info message.BrokerInfo
+		want bool
+	}{
+		{"same name, another id", nil, message.BrokerInfo{ID: "ID:new", Name: "netB"}, true},
+		{"another broker took the address", nil,
+			message.BrokerInfo{ID: "ID:new", Name: "netX"}, false},
+		{"another address of a list", func(o *Options) {
+			o.URIs = append(o.URIs, "tcp://netB2:61616")
+		}, message.BrokerInfo{ID: "ID:new", Name: "netB"}, false},
+		{"strict", func(o *Options) { o.InDoubtTimeout = NeverTimeout },
+			message.BrokerInfo{ID: "ID:new", Name: "netB"}, false},
+	} {
+		w := newWorld(t, c.edit)
+		w.lose()
+		w.env.advance(time.Second)
+		w.home.doubtful = netB
+		w.dial, w.link = w.dialer.last(), &fakeLink{}
+		w.dial.up(w.link, Hello{Remote: "netB:61616"})
+		w.dial.receive(&c.info)
+		w.state(Running)
+		got := slices.Contains(w.home.take(), "never-learned 1")
+		if got != c.want {
+			t.Errorf("%s: released %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestDoubtsAfterARestartAreWatched(t *testing.T) {
 	w := newWorld(t, nil)
 	w.home.doubts = doubtsOf(3)
