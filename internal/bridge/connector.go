@@ -42,6 +42,7 @@ func (h *Home) Connector(o Options) (*Connector, error) {
 			"networkConnector %q: uri names no broker; write static:(tcp://host:61616)", o.Name)
 	}
 	o.URIs = slices.Clone(o.URIs)
+	h.wait(o.InDoubtTimeout)
 	return &Connector{home: h, opts: o, count: newCounters()}, nil
 }
 

@@ -299,6 +299,21 @@ func (h *Home) linked(peer message.BrokerID) bool {
 	return slices.ContainsFunc(h.bridges, func(b *Bridge) bool { return b.peer.ID == peer })
 }
 
+// InDoubtTimeout is the longest that a connector gives its peers, the default without connectors.
+// Which of them led to a peer is not known after a restart.
+func (h *Home) InDoubtTimeout() time.Duration {
+	if h.patience == 0 {
+		return inDoubtDefault
+	}
+	return h.patience
+}
+
+func (h *Home) wait(timeout time.Duration) {
+	if timeout == NeverTimeout || h.patience != NeverTimeout && timeout > h.patience {
+		h.patience = timeout
+	}
+}
+
 // WatchDoubts begins the time in which a peer must be found again, for copies that were in doubt
 // when the broker started. Bridges to the peer end it; timeout is NeverTimeout or a time.
 func (h *Home) WatchDoubts(peer message.BrokerID, timeout time.Duration) {

@@ -425,6 +425,23 @@ func TestDoubtsAfterARestartAreWatched(t *testing.T) {
 	same(t, "home", w.home.take(), []string{"never-learned 1 2 3"})
 }
 
+func TestDoubtsAfterARestartHaveTheLongestTimeOfTheConnectors(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.InDoubtTimeout = time.Minute })
+	for _, c := range []struct{ next, want time.Duration }{
+		{time.Second, time.Minute}, {time.Hour, time.Hour}, {NeverTimeout, NeverTimeout},
+		{2 * time.Hour, NeverTimeout},
+	} {
+		o := w.c.opts
+		o.InDoubtTimeout = c.next
+		if _, err := w.h.Connector(o); err != nil || w.h.InDoubtTimeout() != c.want {
+			t.Errorf("with %v more: %v, want %v (%v)", c.next, w.h.InDoubtTimeout(), c.want, err)
+		}
+	}
+	if got := NewHome(Config{Env: w.env}).InDoubtTimeout(); got != 5*time.Minute {
+		t.Errorf("without connectors: %v", got)
+	}
+}
+
 func TestAnActiveMQPeerIsNotAsked(t *testing.T) {
 	w := newWorld(t, nil)
 	w.home.doubts = doubtsOf(2)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hopwire/internal/loop"
 	"hopwire/internal/message"
@@ -32,6 +33,7 @@ type Home struct {
 	accepted  []*Acceptor
 	seeds     int
 	doubts    doubtClock
+	patience  time.Duration // the longest inDoubtTimeout of a connector; 0 without any
 	again     bool // suppressed demand is to be looked at again
 }
 
