@@ -63,18 +63,9 @@ type demand struct {
 	failed     string // waits because the home broker took no subscription
 	retry      time.Duration
 	retryWait  time.Duration
-	rate       rateWindow
+	rates      rates
 	taken      int64
 	drainTimer loop.Timer
-}
-
-// rateWindow counts what a demand took in the current window of its destination's policy.
-type rateWindow struct {
-	limit  int
-	length time.Duration
-	begun  bool
-	start  time.Duration
-	taken  int
 }
 
 // table is the demand of one peer: which remote consumers there are and which subscriptions they

@@ -365,7 +365,7 @@ func text(dest string, seq int64) *message.Message {
 func (w *world) deliver(dest string, seq uint64, m *message.Message) {
 	w.t.Helper()
 	s := w.home.sub(w.t, dest)
-	s.Filter.Took(w.env.Mono())
+	s.Filter.Took(m.Destination, network.Replay{}, w.env.Mono())
 	s.Sink.Deliver(network.Delivery{Consumer: s.Info.ID, Message: m,
 		Ref:   message.CopyRef{Destination: m.Destination, Seq: seq},
 		Topic: m.Destination.IsTopic()})

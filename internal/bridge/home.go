@@ -34,7 +34,7 @@ type Home struct {
 	seeds     int
 	doubts    doubtClock
 	patience  time.Duration // the longest inDoubtTimeout of a connector; 0 without any
-	again     bool // suppressed demand is to be looked at again
+	again     bool          // suppressed demand is to be looked at again
 }
 
 // NewHome makes the bridges' side of a broker.
