@@ -115,7 +115,8 @@ func never(r message.Reason, topic bool) message.Verdict {
 }
 
 // routeless is the loop and TTL test: the reason why the message can never cross, "" when it can.
-// Replay, of queues only, ignores the TTL.
+// Replay, of queues only, ignores the TTL, which counts brokers and not visits: a message that replay
+// sent to and fro has been at no more brokers than one that came straight.
 func (d *demand) routeless(c network.Candidate, m *message.Message, topic bool,
 	visits int) message.Reason {
 	switch ttl := d.bridge.opts.MessageTTL; {
@@ -123,22 +124,10 @@ func (d *demand) routeless(c network.Candidate, m *message.Message, topic bool,
 		return message.AlreadyVisited
 	case visits > 0 && !c.Replay().WhenNoConsumers:
 		return message.ReplayOff
-	case visits == 0 && ttl > -1 && different(m.BrokerPath) >= int(ttl):
+	case visits == 0 && ttl > -1 && message.Brokers(m.BrokerPath) >= int(ttl):
 		return message.TTLMessage
 	}
 	return ""
-}
-
-// different counts the brokers of a path. A message that replay sent to and fro has been at no more
-// brokers than one that came straight, and must not use up its TTL on the way.
-func different(path []message.BrokerID) int {
-	n := 0
-	for i, id := range path {
-		if !message.Visited(path[:i], id) {
-			n++
-		}
-	}
-	return n
 }
 
 // replay decides whether a message may go back now to a broker where it was.
