@@ -233,8 +233,8 @@ func (w *work) work(t *testing.T, p *process, round int, after time.Duration) {
 // check compares what is there after the restart with what was promised before.
 func (w *work) check(t *testing.T, p *process) {
 	t.Helper()
-	left := func(queue string) map[string]int { return drain(t, p.addr(), queue) }
-	plain, tx, flow := left("PLAIN"), left("TX"), left("FLOW")
+	plain, flow := drain(t, p.addr(), "PLAIN"), drain(t, p.addr(), "FLOW")
+	w.checkTransactions(t, drain(t, p.addr(), "TX"))
 	for key := range w.confirmed {
 		where := plain
 		if key[0] == 'f' {
@@ -261,6 +261,11 @@ func (w *work) check(t *testing.T, p *process) {
 	if back != 0 && back != len(w.doubtful) {
 		t.Errorf("of a transaction of %d received messages %d came back", len(w.doubtful), back)
 	}
+}
+
+// checkTransactions compares the messages that were sent in transactions.
+func (w *work) checkTransactions(t *testing.T, tx map[string]int) {
+	t.Helper()
 	for id := range w.begun {
 		n := 0
 		for j := range txSize {

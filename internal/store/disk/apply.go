@@ -51,7 +51,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 		return err
 	}
 	defer s.end()
-	if s.space.refuses() && slices.ContainsFunc(batches, (*store.Batch).Puts) {
+	if s.space.refuses(s.logBytes) && slices.ContainsFunc(batches, (*store.Batch).Puts) {
 		return message.Errorf(message.Limit,
 			"store %s: %d bytes free, below the reserve of %d: consume messages or free the disk",
 			s.opts.Dir, s.space.free.Load(), s.space.reserve)

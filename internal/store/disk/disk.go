@@ -114,7 +114,7 @@ func (s *Store) open(fs vfs.FS) error {
 		return err
 	}
 	s.watch.Go("store space", func(context.Context) error {
-		s.space.watch(func() int64 { return int64(s.db.Metrics().DiskSpaceUsage()) })
+		s.space.watch(func() int64 { return int64(s.db.Metrics().DiskSpaceUsage()) }, s.logBytes)
 		return nil
 	})
 	return nil
@@ -229,8 +229,11 @@ func (s *Store) unlockUnlessFailed() {
 func (s *Store) Space() store.Space {
 	free := s.space.free.Load()
 	return store.Space{UsedBytes: s.space.used.Load(), FreeBytes: free,
-		ReserveBytes: s.space.reserve, Full: full(free, s.space.reserve)}
+		ReserveBytes: s.space.reserve, Full: full(free, s.space.reserve+s.space.logs.Load())}
 }
+
+// logBytes is the size of pebble's write-ahead logs.
+func (s *Store) logBytes() int64 { return int64(s.db.Metrics().WAL.PhysicalSize) }
 
 // makeDir makes a folder and those above it, durably.
 func makeDir(fs vfs.FS, dir string) error {

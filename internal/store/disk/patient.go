@@ -16,6 +16,8 @@ type patience interface {
 	end()
 	// pause waits; false means that the operation is to fail.
 	pause() bool
+	// spare reports whether there is room for what can as well be written later.
+	spare() bool
 	// broken is called with an error after which the disk cannot be trusted. It never returns.
 	broken(error)
 }
@@ -74,8 +76,18 @@ func (fs patientFS) file(open func() (vfs.File, error)) (vfs.File, error) {
 	return &patientFile{f, fs}, nil
 }
 
+// compaction is pebble's category of files that can be given up and made again later.
+const compaction vfs.DiskWriteCategory = "pebble-compaction"
+
 // Create implements vfs.FS.
 func (fs patientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if c == compaction {
+		f, err := fs.file(func() (vfs.File, error) { return fs.FS.Create(name, c) })
+		if err != nil {
+			return nil, err
+		}
+		return &modestFile{f, fs}, nil
+	}
 	return fs.file(func() (vfs.File, error) { return fs.FS.Create(name, c) })
 }
 
@@ -134,6 +146,27 @@ func (fs patientFS) Lock(name string) (l io.Closer, err error) {
 	})
 	return l, err
 }
+
+// modestFile is the output of a compaction. It takes nothing of the last reserve: a compaction that
+// waited there, with half its output on the disk, would wait for space that only the writes behind
+// it can make. It fails instead, after a pause that gives the others their turn, and is tried again
+// by pebble.
+type modestFile struct {
+	vfs.File
+	fs patientFS
+}
+
+// Write implements vfs.File.
+func (f *modestFile) Write(b []byte) (int, error) {
+	if f.fs.p.spare() {
+		return f.File.Write(b)
+	}
+	f.fs.p.pause()
+	return 0, errNoSpare
+}
+
+// errNoSpare ends a compaction.
+var errNoSpare = errors.New("the disk is too full to compact now")
 
 // patientFile is a file of a patientFS.
 type patientFile struct {

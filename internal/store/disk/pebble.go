@@ -32,7 +32,7 @@ func (s *Store) pebbleOptions(fs patientFS) *pebble.Options {
 func (s *Store) listener() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
-			if !errors.Is(err, pebble.ErrClosed) {
+			if !errors.Is(err, pebble.ErrClosed) && !errors.Is(err, errNoSpare) {
 				s.warn("background work failed and will be tried again: " + err.Error())
 			}
 		},

@@ -22,6 +22,9 @@ type space struct {
 	stop    chan struct{}
 	used    atomic.Int64 // bytes that the store takes
 	free    atomic.Int64 // -1 when nobody knows
+	// logs is the size of the write-ahead logs. A start writes what is in them once more before it
+	// can remove them, so as much must stay free.
+	logs atomic.Int64
 
 	mu      sync.Mutex
 	ballast int64 // bytes of the ballast file, 0 when there is none
@@ -56,15 +59,29 @@ func (s *space) look() int64 {
 // full reports whether the free space is known and below a limit.
 func full(free, limit int64) bool { return free >= 0 && free < limit }
 
-// refuses reports whether a put is refused now.
-func (s *space) refuses() bool { return full(s.look(), s.reserve/2) }
+// refuses reports whether a put is refused now. Where there is plenty it does not ask the database.
+func (s *space) refuses(logs func() int64) bool {
+	free := s.look()
+	if !full(free, plenty*s.reserve) {
+		return false
+	}
+	s.logs.Store(logs())
+	return full(free, s.reserve/2+s.logs.Load())
+}
+
+// plenty is how many reserves are so much that the logs do not matter.
+const plenty = 8
+
+// spare implements patience.
+func (s *space) spare() bool { return !full(s.look(), s.reserve/4) }
 
 // watch keeps the figures fresh until stop is closed.
-func (s *space) watch(used func() int64) {
+func (s *space) watch(used, logs func() int64) {
 	tick := time.NewTicker(s.opts.Poll)
 	defer tick.Stop()
 	for {
 		s.used.Store(used())
+		s.logs.Store(logs())
 		if free := s.look(); free > 2*s.reserve {
 			s.load()
 		}
