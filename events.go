@@ -103,6 +103,8 @@ var bridgeLevels = map[bridge.EventKind]slog.Level{
 	bridge.DoubtsResolved:  slog.LevelInfo,
 	bridge.DoubtsReleased:  slog.LevelWarn,
 	bridge.Dropped:         slog.LevelDebug,
+
+	bridge.DemandNotDurable: slog.LevelWarn,
 }
 
 // bridge logs an event of a bridge; it runs on the loop.

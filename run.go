@@ -229,7 +229,7 @@ func (b *Broker) open() error {
 func (b *Broker) StartBridges() {
 	b.loop.Post(func() {
 		for _, p := range b.core.DoubtedPeers() {
-			b.home.WatchDoubts(p, bridge.DefaultOptions(b.compat).InDoubtTimeout)
+			b.home.WatchDoubts(p, b.home.InDoubtTimeout())
 		}
 		for i, n := range b.connectorConfigs() {
 			if n.AutoStart {

@@ -41,6 +41,7 @@ func (a *advisories) ack(b *Bridge) {
 
 // dispatched takes what a consumer of ours at the peer got.
 func (b *Bridge) dispatched(c *message.MessageDispatch) {
+	b.proven = true
 	switch c.Consumer {
 	case b.probe.id:
 		b.probe.saw(b, c.Message)
@@ -53,17 +54,18 @@ func (b *Bridge) dispatched(c *message.MessageDispatch) {
 
 // advised acts on an advisory and counts it.
 func (b *Bridge) advised(m *message.Message) {
+	b.proven = true
 	b.count.advisory++
 	if strings.HasPrefix(m.Destination.Name, consumerAdvisory) {
 		b.demandSeen()
 	}
 	switch c := m.Data.(type) {
 	case *message.ConsumerInfo:
-		fresh, why := b.table.add(c)
+		fresh, empty, why := b.table.add(c)
 		if why != "" {
 			b.count.add(why)
 		}
-		b.demanded(fresh, c.ID)
+		b.demanded(fresh, empty, c.ID)
 	case *message.RemoveInfo:
 		if id, ok := c.Object.(message.ConsumerID); ok {
 			b.removed(b.table.remove(id))

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"hopwire/internal/loop"
@@ -45,10 +46,12 @@ type Bridge struct {
 	hello    Hello
 	self     message.BrokerInfo
 	peer     message.BrokerInfo
-	accepted bool // the peer made the connection (duplex)
+	uri      string // that led here; "" for an accepted one
+	accepted bool   // the peer made the connection (duplex)
 	duplex   bool
 	phase    phase
 	stopping bool
+	proven   bool    // the peer acted on our login, so that a complaint is about something else
 	closing  *demand // the home broker closes this one itself
 	began    time.Duration
 	count    *counters
@@ -131,11 +134,7 @@ func (b *Bridge) Receive(c message.Command) {
 	}
 	switch c := c.(type) {
 	case *message.KeepAliveInfo:
-		if c.ResponseRequired {
-			b.link.Send(&message.KeepAliveInfo{}) // the link did not answer it itself
-		} else {
-			b.ping.back()
-		}
+		b.ping.back() // those that ask for an answer get it from the link
 	case *message.ShutdownInfo:
 		b.fail(message.Unavailable, "the peer shut down")
 	case *message.ConnectionError:
@@ -165,7 +164,8 @@ func (b *Bridge) receive(c message.Command) {
 		b.arrived(c)
 	case *message.ConsumerInfo:
 		if b.duplex {
-			b.demanded(b.table.addDirect(c), c.ID)
+			fresh, empty := b.table.addDirect(c)
+			b.demanded(fresh, empty, c.ID)
 		}
 	case *message.RemoveInfo:
 		if id, ok := c.Object.(message.ConsumerID); ok && b.duplex {
@@ -174,18 +174,41 @@ func (b *Bridge) receive(c message.Command) {
 	}
 }
 
-// connectionError is the peer's answer to a command that asked for none. A peer that does not let
-// us read its advisories leaves the static list.
+// connectionError is the peer's answer to a command that asked for none. Before the peer acted on
+// our login it is about that, or the link as a whole: until then no message is sent without asking
+// an answer. Later it is about one command: a link that ended for it would meet it again at once.
+// A peer that does not let us read its advisories leaves the static list.
 func (b *Bridge) connectionError(c *message.ConnectionError) {
-	text := "no reason given"
-	if c.Exception != nil {
-		text = c.Exception.Error()
+	x := c.Exception
+	if x == nil {
+		x = &message.Throwable{Message: "no reason given"}
 	}
-	if b.phase != awaitingInfo && aboutAdvisories(text) {
+	text := x.Error()
+	switch {
+	case b.phase == awaitingInfo:
+		b.fail(kindOf(x), "the peer refused the connection: %s", text)
+	case aboutAdvisories(text):
 		b.degrade("the peer does not let this bridge read its advisories: " + text)
-		return
+	case !b.proven:
+		b.fail(kindOf(x), "the peer refused this bridge's login: %s", text)
+	default:
+		reason := reasonOf(x)
+		if missing(x) {
+			reason = message.NoConsumer
+		}
+		b.count.add(reason)
+		b.event(Event{Kind: ForwardRefused, Reason: reason,
+			Text: "the peer refused a command that asked for no answer; if it was a message " +
+				"(alwaysSyncSend=false), that is lost: " + text})
 	}
-	b.fail(message.Denied, "the peer refused the connection: %s", text)
+}
+
+// kindOf is the kind of a peer's refusal of the whole link.
+func kindOf(x *message.Throwable) message.ErrorKind {
+	if strings.Contains(x.Class, "Security") {
+		return message.Denied
+	}
+	return message.Unavailable
 }
 
 // introduced is the initiator's turn: it knows the peer now and sets up its side.
@@ -257,6 +280,7 @@ func (b *Bridge) enter(p phase) {
 func (b *Bridge) run() {
 	b.unbound()
 	b.enter(running)
+	b.home.doubts.succeeded(b)
 	b.openWaiting()
 	if b.unseen == "" {
 		b.startProbe()
@@ -359,7 +383,7 @@ func (b *Bridge) end(err error) {
 		}
 	}
 	if doubted || b.doubts.unfinished() {
-		b.home.doubts.watch(b.peer.ID, b.opts)
+		b.home.doubts.watch(b)
 	}
 	if b.ticker != nil {
 		b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,

@@ -25,6 +25,7 @@ type Connector struct {
 	try     int // number of the dial; what comes from older ones is ignored
 	began   time.Duration
 	lone    bool // the peer is this broker
+	again   bool // started while stopping: starts when that is done
 	cancel  func()
 	timer   loop.Timer
 	bridge  *Bridge
@@ -41,11 +42,17 @@ func (h *Home) Connector(o Options) (*Connector, error) {
 			"networkConnector %q: uri names no broker; write static:(tcp://host:61616)", o.Name)
 	}
 	o.URIs = slices.Clone(o.URIs)
+	h.wait(o.InDoubtTimeout)
 	return &Connector{home: h, opts: o, count: newCounters()}, nil
 }
 
-// Start begins to connect. A stopped connector may be started again.
+// Start begins to connect. A stopped connector may be started again; one that is stopping starts
+// when that is done.
 func (c *Connector) Start() {
+	if c.state == Stopping {
+		c.again = true
+		return
+	}
 	if c.state != New && c.state != Stopped {
 		return
 	}
@@ -60,6 +67,7 @@ func (c *Connector) Stop(done func()) {
 		done = func() {}
 	}
 	c.stopTimer()
+	c.again = false
 	if b := c.bridge; b != nil {
 		c.enter(Stopping)
 		b.stop(done)
@@ -143,7 +151,7 @@ func (c *Connector) up(try int, l Link, h Hello) {
 	c.cancel = nil
 	c.began = c.home.env.Mono()
 	b := newBridge(c.home, &c.opts, l, h, c.count)
-	c.bridge = b
+	c.bridge, b.uri = b, c.uri()
 	b.onEnd = func(err error) { c.ended(try, b, err) }
 	b.onPhase = func() { c.followed(b) }
 	c.enter(RemoteInfo)
@@ -197,6 +205,10 @@ func (c *Connector) ended(try int, b *Bridge, err error) {
 	if c.state == Stopping {
 		c.try++
 		c.enter(Stopped)
+		if c.again {
+			c.again = false
+			c.Start()
+		}
 		return
 	}
 	lived := c.home.env.Mono()-c.began >= c.opts.MinConnectTime

@@ -193,6 +193,29 @@ func TestStopDrainsAnswersThenSaysGoodbye(t *testing.T) {
 	w.state(Connecting)
 }
 
+func TestStartWhileStoppingIsRemembered(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		then func(*Connector)
+		want State
+	}{
+		{"started", func(c *Connector) { c.Start() }, Connecting},
+		{"started and stopped again", func(c *Connector) { c.Start(); c.Stop(nil) }, Stopped},
+	} {
+		w := newWorld(t, nil)
+		w.connect(Hello{})
+		w.consume(1, "Q")
+		w.deliver("queue://Q", 1, text("Q", 1))
+		w.c.Stop(nil)
+		c.then(w.c)
+		w.state(Stopping)
+		w.answerAll(nil)
+		if got := w.c.Status().State; got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestStopDoesNotWaitForEver(t *testing.T) {
 	w := newWorld(t, nil)
 	w.connect(Hello{})

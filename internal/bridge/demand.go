@@ -58,22 +58,14 @@ type demand struct {
 
 	settles    [network.Poisoned + 1][]message.CopyRef // ended, not yet told the home broker
 	dirty      bool
+	warned     bool   // that a durable subscriber gets nothing while the link is down
 	suppressed bool   // waits because another bridge serves its consumers
 	failed     string // waits because the home broker took no subscription
 	retry      time.Duration
 	retryWait  time.Duration
-	rate       rateWindow
+	rates      rates
 	taken      int64
 	drainTimer loop.Timer
-}
-
-// rateWindow counts what a demand took in the current window of its destination's policy.
-type rateWindow struct {
-	limit  int
-	length time.Duration
-	begun  bool
-	start  time.Duration
-	taken  int
 }
 
 // table is the demand of one peer: which remote consumers there are and which subscriptions they
@@ -110,13 +102,14 @@ func (t *table) admit(c *message.ConsumerInfo) message.Reason {
 }
 
 // add enters a remote consumer. It gives the demands that are new, and the reason when there is
-// none at all. A consumer that is known already changes nothing.
-func (t *table) add(c *message.ConsumerInfo) (fresh []*demand, why message.Reason) {
+// none at all. A consumer that is known already changes nothing. A durable subscriber that is back
+// under a new id takes its own place; empty are the demands that it is not behind any more.
+func (t *table) add(c *message.ConsumerInfo) (fresh, empty []*demand, why message.Reason) {
 	if why = t.admit(c); why != "" {
-		return nil, why
+		return nil, nil, why
 	}
 	if len(t.where[c.ID]) > 0 {
-		return nil, ""
+		return nil, nil, ""
 	}
 	permitted := false
 	for _, part := range c.Destination.Split() {
@@ -135,24 +128,35 @@ func (t *table) add(c *message.ConsumerInfo) (fresh []*demand, why message.Reaso
 	if permitted {
 		why = ""
 	}
-	return fresh, why
+	return fresh, t.replaced(c), why
+}
+
+// replaced takes out what a durable subscription was before c took its place.
+func (t *table) replaced(c *message.ConsumerInfo) (empty []*demand) {
+	if c.SubscriptionName == "" {
+		return nil
+	}
+	return t.removeIf(t.demands, func(m member) bool {
+		return m.durable == c.SubscriptionName && m.clientID == c.ClientID && m.id != c.ID
+	})
 }
 
 // addDirect enters a consumer that the peer opened on the link itself: lists and paths do not
 // apply (OpenWire duplex).
-func (t *table) addDirect(c *message.ConsumerInfo) (fresh []*demand) {
+func (t *table) addDirect(c *message.ConsumerInfo) (fresh, empty []*demand) {
 	if len(t.where[c.ID]) > 0 {
-		return nil
+		return nil, nil
 	}
 	for _, part := range c.Destination.Split() {
 		if n := t.enter(c, part); n != nil {
 			fresh = append(fresh, n)
 		}
 	}
-	return fresh
+	return fresh, t.replaced(c)
 }
 
-// addStatic enters the static list: one consumer more on each of its destinations.
+// addStatic enters the static list: one consumer more on each of its destinations. No peer can name
+// these: they are in no index, whatever id a peer's consumer has.
 func (t *table) addStatic() (fresh []*demand) {
 	for i, d := range t.rules.static {
 		if coveredBy(t.rules.excluded, d) {
@@ -162,7 +166,6 @@ func (t *table) addStatic() (fresh []*demand) {
 			anything: true}
 		n := &demand{dest: d, members: []member{m}}
 		t.demands = append(t.demands, n)
-		t.where[m.id] = append(t.where[m.id], n)
 		t.markOverlaps(n)
 		fresh = append(fresh, n)
 	}
@@ -241,7 +244,9 @@ func (t *table) member(c *message.ConsumerInfo, d message.Destination) member {
 // remove takes a remote consumer out. It gives the demands that nobody wants any more, in order.
 // A durable stays until its subscription is removed. Unknown ids are ignored.
 func (t *table) remove(id message.ConsumerID) (empty []*demand) {
-	return t.removeIf(t.where[id], func(m member) bool { return m.id == id && m.durable == "" })
+	return t.removeIf(t.where[id], func(m member) bool {
+		return m.id == id && m.durable == "" && !m.static
+	})
 }
 
 // removeDurable takes a durable subscription of the peer out.
@@ -334,7 +339,7 @@ func (d *demand) isStatic() bool { return len(d.members) > 0 && d.members[0].sta
 // narrow reports whether all members but one judge messages.
 func (d *demand) narrow(but message.ConsumerID) bool {
 	for i := range d.members {
-		if d.members[i].anything && d.members[i].id != but {
+		if m := &d.members[i]; m.anything && (m.id != but || m.static) {
 			return false
 		}
 	}

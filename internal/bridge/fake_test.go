@@ -81,17 +81,19 @@ func (e *fakeEnv) live() int {
 
 // fakeHome is a home broker that writes down what it is told.
 type fakeHome struct {
-	info    message.BrokerInfo
-	subs    map[message.ConsumerID]*network.Subscription
-	log     []string
-	refuse  error
-	doubts  []network.Doubt
-	known   map[message.ReceiptKey]bool
-	got     []*message.Message
-	dones   []func(error)
-	hold    bool // Receive is answered later
-	pruned  []network.DoubtKey
-	failure []*message.Message
+	info   message.BrokerInfo
+	subs   map[message.ConsumerID]*network.Subscription
+	log    []string
+	refuse error
+	doubts []network.Doubt
+	// doubtful is whom the doubts are toward; "" is everybody.
+	doubtful message.BrokerID
+	known    map[message.ReceiptKey]bool
+	got      []*message.Message
+	dones    []func(error)
+	hold     bool // Receive is answered later
+	pruned   []network.DoubtKey
+	failure  []*message.Message
 }
 
 func newHome(name string) *fakeHome {
@@ -155,7 +157,7 @@ func (h *fakeHome) InDoubt(peer message.BrokerID, after message.CopyRef, limit i
 	done func([]network.Doubt)) {
 	var page []network.Doubt
 	for _, d := range h.doubts {
-		if d.Ref.Seq > after.Seq && len(page) < limit {
+		if (h.doubtful == "" || h.doubtful == peer) && d.Ref.Seq > after.Seq && len(page) < limit {
 			page = append(page, d)
 		}
 	}
@@ -363,7 +365,7 @@ func text(dest string, seq int64) *message.Message {
 func (w *world) deliver(dest string, seq uint64, m *message.Message) {
 	w.t.Helper()
 	s := w.home.sub(w.t, dest)
-	s.Filter.Took(w.env.Mono())
+	s.Filter.Took(m.Destination, network.Replay{}, w.env.Mono())
 	s.Sink.Deliver(network.Delivery{Consumer: s.Info.ID, Message: m,
 		Ref:   message.CopyRef{Destination: m.Destination, Seq: seq},
 		Topic: m.Destination.IsTopic()})

@@ -36,10 +36,10 @@ func (d *demand) Gate(now time.Duration) message.Verdict {
 	case d.window < int(d.bridge.opts.PrefetchSize) && d.inFlight >= d.window:
 		return gateClosed(message.RemoteWindowFull)
 	}
-	if at, full := d.rate.full(now); full {
-		return message.RefusedUntil(message.RateLimit, at)
+	if d.dest.IsPattern() {
+		return message.Verdict{} // each destination has its own rate
 	}
-	return message.Verdict{}
+	return d.rates.verdict(d.dest, now)
 }
 
 func gateClosed(r message.Reason) message.Verdict {
@@ -47,33 +47,9 @@ func gateClosed(r message.Reason) message.Verdict {
 }
 
 // Took implements network.Filter.
-func (d *demand) Took(now time.Duration) {
+func (d *demand) Took(dest message.Destination, p network.Replay, now time.Duration) {
 	d.taken++
-	d.rate.take(now)
-}
-
-// full reports whether the window's limit is reached, and when it ends.
-func (r *rateWindow) full(now time.Duration) (until time.Duration, full bool) {
-	until = r.start + r.length
-	return until, r.limit > 0 && r.begun && now < until && r.taken >= r.limit
-}
-
-func (r *rateWindow) take(now time.Duration) {
-	if r.limit <= 0 {
-		return
-	}
-	if !r.begun || now >= r.start+r.length {
-		r.begun, r.start, r.taken = true, now, 0
-	}
-	r.taken++
-}
-
-// learn takes the policy of the destination; a change begins no new window.
-func (r *rateWindow) learn(p network.Replay) {
-	r.limit, r.length = p.RateLimit, p.RateDuration
-	if r.length <= 0 {
-		r.length = time.Second
-	}
+	d.rates.take(dest, p, now)
 }
 
 // Verdict implements network.Filter: one copy.
@@ -118,11 +94,7 @@ func (d *demand) Verdict(c network.Candidate) message.Verdict {
 	if topic {
 		return message.Verdict{} // a topic's copies cannot wait for a rate window
 	}
-	d.rate.learn(c.Replay())
-	if at, full := d.rate.full(c.Now()); full {
-		return message.RefusedUntil(message.RateLimit, at)
-	}
-	return message.Verdict{}
+	return d.rates.verdict(dest, c.Now())
 }
 
 // concrete is the destination of a copy: a message may be shared by copies in several, so only a
@@ -143,7 +115,8 @@ func never(r message.Reason, topic bool) message.Verdict {
 }
 
 // routeless is the loop and TTL test: the reason why the message can never cross, "" when it can.
-// Replay, of queues only, ignores the TTL.
+// Replay, of queues only, ignores the TTL, which counts brokers and not visits: a message that replay
+// sent to and fro has been at no more brokers than one that came straight.
 func (d *demand) routeless(c network.Candidate, m *message.Message, topic bool,
 	visits int) message.Reason {
 	switch ttl := d.bridge.opts.MessageTTL; {
@@ -151,22 +124,10 @@ func (d *demand) routeless(c network.Candidate, m *message.Message, topic bool,
 		return message.AlreadyVisited
 	case visits > 0 && !c.Replay().WhenNoConsumers:
 		return message.ReplayOff
-	case visits == 0 && ttl > -1 && different(m.BrokerPath) >= int(ttl):
+	case visits == 0 && ttl > -1 && message.Brokers(m.BrokerPath) >= int(ttl):
 		return message.TTLMessage
 	}
 	return ""
-}
-
-// different counts the brokers of a path. A message that replay sent to and fro has been at no more
-// brokers than one that came straight, and must not use up its TTL on the way.
-func different(path []message.BrokerID) int {
-	n := 0
-	for i, id := range path {
-		if !message.Visited(path[:i], id) {
-			n++
-		}
-	}
-	return n
 }
 
 // replay decides whether a message may go back now to a broker where it was.

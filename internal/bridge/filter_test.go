@@ -193,7 +193,7 @@ func TestRateLimitIsAGateWithAWake(t *testing.T) {
 		if v := f.Verdict(c); v.Outcome != message.Deliver {
 			t.Fatalf("message %d: %+v", at, v)
 		}
-		f.Took(c.now)
+		f.Took(queue("Q"), c.replay, c.now)
 	}
 	want := message.RefusedUntil(message.RateLimit, 2*time.Second)
 	if got := f.Gate(c.now); got != want {
@@ -204,6 +204,59 @@ func TestRateLimitIsAGateWithAWake(t *testing.T) {
 	}
 	if got := f.Gate(2 * time.Second); got.Outcome != message.Deliver {
 		t.Errorf("gate at the end of the window %+v", got)
+	}
+}
+
+func TestRateOfOneDestinationHoldsNoOther(t *testing.T) {
+	w := newWorld(t, nil)
+	w.connect(Hello{})
+	w.consume(1, ">")
+	f := w.home.sub(t, "queue://>").Filter
+	slow := candidate{m: text("slow", 1), replay: network.Replay{RateLimit: 1,
+		RateDuration: time.Minute}}
+	quick := candidate{m: text("quick", 1), replay: network.Replay{RateLimit: 2,
+		RateDuration: time.Second}}
+	free := candidate{m: text("free", 1)}
+	reason := func(c candidate, at time.Duration) message.Reason {
+		c.now = at
+		return f.Verdict(c).Reason
+	}
+	for _, c := range []candidate{slow, quick, free} {
+		f.Took(c.m.Destination, c.replay, 0)
+		for range 3 {
+			reason(c, 0) // asking changes nothing
+		}
+	}
+	for _, c := range []struct {
+		name string
+		at   time.Duration
+		c    candidate
+		want message.Reason
+	}{
+		{"its one is gone", sec, slow, message.RateLimit},
+		{"one of two", 0, quick, ""},
+		{"no limit", 0, free, ""},
+		{"the next minute", time.Minute, slow, ""},
+	} {
+		if got := reason(c.c, c.at); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	f.Took(quick.m.Destination, quick.replay, 0)
+	if got := reason(quick, 0); got != message.RateLimit {
+		t.Errorf("two of two: %q", got)
+	}
+	if got := reason(quick, sec); got != "" {
+		t.Errorf("the next second: %q", got)
+	}
+	if got := f.Gate(0); got.Outcome != message.Deliver {
+		t.Errorf("the gate of them all: %+v", got)
+	}
+	for n := range 1000 {
+		f.Took(text(string(rune('a'+n)), 1).Destination, quick.replay, time.Duration(n)*sec)
+	}
+	if n := len(f.(*demand).rates); n > ratesKept+1 {
+		t.Errorf("%d windows for destinations long gone", n)
 	}
 }
 

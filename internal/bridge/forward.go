@@ -25,7 +25,7 @@ func (d *demand) Deliver(x network.Delivery) {
 		return
 	}
 	m := b.outgoing(x)
-	ask := m.Type != advisoryType && (m.Persistent || b.opts.AlwaysSyncSend)
+	ask := m.Type != advisoryType && (m.Persistent || b.opts.AlwaysSyncSend || !b.proven)
 	m.ResponseRequired = ask
 	id := b.send(m)
 	b.count.forwarded++
@@ -85,6 +85,7 @@ func (b *Bridge) answered(r *message.Response) {
 	if r.Exception != nil {
 		b.refused(p, r.Exception)
 	} else {
+		b.proven = true
 		b.settle(d, p.ref, network.Acked)
 		if d.window < int(b.opts.PrefetchSize) {
 			d.window++
@@ -124,15 +125,20 @@ func (b *Bridge) refused(p pending, x *message.Throwable) {
 		}
 		return
 	}
-	reason := message.RemoteDenied
-	if strings.Contains(x.Class, "ResourceAllocation") {
-		reason = message.RemoteWindowFull
-	}
+	reason := reasonOf(x)
 	b.settle(p.demand, p.ref, network.Returned)
 	b.count.add(reason)
 	if b.parked.refuse(dest, reason, x.Error(), b.home.env.Mono()) {
 		b.event(Event{Kind: ForwardRefused, Destination: dest, Reason: reason, Text: x.Error()})
 	}
+}
+
+// reasonOf is what a peer's exception about a message means here.
+func reasonOf(x *message.Throwable) message.Reason {
+	if strings.Contains(x.Class, "ResourceAllocation") {
+		return message.RemoteWindowFull
+	}
+	return message.RemoteDenied
 }
 
 func missing(x *message.Throwable) bool {

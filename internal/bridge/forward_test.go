@@ -45,6 +45,66 @@ func TestOneWayWithoutAlwaysSyncSend(t *testing.T) {
 	same(t, "a persistent one waits", w.home.take(), nil)
 }
 
+func TestRefusedOneWayForwardKeepsTheLink(t *testing.T) {
+	for _, c := range []struct {
+		x    message.Throwable
+		want message.Reason
+	}{
+		{message.Throwable{Class: "java.lang.SecurityException",
+			Message: "User b is not authorized to write to: queue://S"}, message.RemoteDenied},
+		{message.Throwable{Class: "javax.jms.InvalidDestinationException"}, message.NoConsumer},
+		{message.Throwable{Class: "javax.jms.ResourceAllocationException"},
+			message.RemoteWindowFull},
+	} {
+		w := newWorld(t, func(o *Options) {
+			o.AlwaysSyncSend, o.StaticBridge = false, true
+			o.StaticallyIncluded = []message.Destination{queue("S")}
+		})
+		w.connect(Hello{})
+		send := func(seq int64) (asks bool) {
+			m := text("S", seq)
+			m.Persistent = false
+			w.deliver("queue://S", uint64(seq), m)
+			return w.link.sent[len(w.link.sent)-1].Head().ResponseRequired
+		}
+		if !send(1) {
+			t.Error("a message that asks no answer went out before the login was proven")
+		}
+		w.answerAll(nil)
+		if send(2) {
+			t.Error("alwaysSyncSend=false, and an answer is asked")
+		}
+		for range 3 {
+			w.dial.receive(&message.ConnectionError{Exception: &c.x})
+		}
+		w.state(Running)
+		if got := w.c.Status().Counts; !slices.Contains(got, Count{c.want, 3}) {
+			t.Errorf("%s: counts %v", c.x.Class, got)
+		}
+		if e := w.events[len(w.events)-1]; e.Kind != ForwardRefused || e.Reason != c.want {
+			t.Errorf("%s: event %+v", c.x.Class, e)
+		}
+	}
+}
+
+func TestRefusedLoginSaysSo(t *testing.T) {
+	refuse := &message.ConnectionError{Exception: &message.Throwable{
+		Class: "java.lang.SecurityException", Message: "no"}}
+	w := newWorld(t, nil)
+	w.connect(Hello{HopwireLevel: 1})
+	w.dial.receive(refuse)
+	w.state(Backoff)
+	if got := w.c.Status().Error; !strings.Contains(got, "refused this bridge's login: no") {
+		t.Errorf("after the login: %q", got)
+	}
+	w.env.advance(w.waitOf())
+	w.dialer.last().up(&fakeLink{}, Hello{Remote: "netB:61616"})
+	w.dialer.last().receive(refuse)
+	if got := w.c.Status().Error; !strings.Contains(got, "refused the connection: no") {
+		t.Errorf("before BrokerInfo: %q", got)
+	}
+}
+
 func TestAnswersOfATurnAreSettledTogether(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.PrefetchSize = 50 })
 	w.connect(Hello{})
@@ -257,12 +317,129 @@ func TestDoubtsAreReleasedWhenThePeerStaysAway(t *testing.T) {
 	}
 }
 
+// lose leaves one copy in doubt toward the peer.
+func (w *world) lose() {
+	w.connect(Hello{HopwireLevel: 1})
+	w.consume(1, "Q")
+	w.deliver("queue://Q", 1, text("Q", 1))
+	w.dial.down(nil)
+	w.home.doubts = doubtsOf(1)
+	w.home.take()
+}
+
+func (w *world) tell(known bool) {
+	sent := w.link.take()
+	ask, err := network.ParseTalk(sent[len(sent)-1].(*message.ControlCommand).Command)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.dial.receive(&message.ControlCommand{Command: network.Talk{Kind: network.Known, ID: ask.ID,
+		Known: []bool{known}}.Encode()})
+}
+
+func TestTheTimeOfADoubtStandsStillWhileThePeerIsAsked(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.InDoubtTimeout = 10 * time.Second })
+	w.lose()
+	w.env.advance(2 * time.Second)
+	w.connect(Hello{HopwireLevel: 1})
+	w.env.advance(15 * time.Second)
+	w.state(Resolving)
+	w.tell(true)
+	w.state(Running)
+	w.env.advance(time.Hour)
+	got := w.home.take()
+	if len(got) != 2 || got[1] != "was-taken 1" {
+		t.Errorf("home %q", got)
+	}
+}
+
+func TestTheTimeOfADoubtBeginsAnewWithTheLinksEnd(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		linked time.Duration // how long the second link lives without an answer
+		wait   time.Duration // what is left then
+	}{
+		{"a cut link: the peer was there", 15 * time.Second, 10 * time.Second},
+		{"a silent peer: as if it had not been", doubtTimeout, 0},
+	} {
+		w := newWorld(t, func(o *Options) {
+			o.InDoubtTimeout, o.InitialReconnectDelay = 10*time.Second, time.Second
+			o.MaxReconnectDelay = time.Hour
+		})
+		w.lose()
+		w.env.advance(2 * time.Second)
+		w.connect(Hello{HopwireLevel: 1})
+		w.env.advance(c.linked - time.Millisecond)
+		same(t, c.name, w.home.take(), []string{"peer netB started=true"})
+		if c.linked == doubtTimeout {
+			w.env.advance(time.Millisecond)
+		} else {
+			w.dial.down(nil)
+			w.env.advance(c.wait - time.Millisecond)
+			same(t, c.name, w.home.take(), []string{"peer netB started=false"})
+			w.env.advance(time.Millisecond)
+		}
+		got := w.home.take()
+		if got[len(got)-1] != "never-learned 1" {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+func TestDoubtsAreReleasedWhenThePeerLostItsStore(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		edit func(*Options)
+		info message.BrokerInfo
+		want bool
+	}{
+		{"same name, another id", nil, message.BrokerInfo{ID: "ID:new", Name: "netB"}, true},
+		{"another broker took the address", nil,
+			message.BrokerInfo{ID: "ID:new", Name: "netX"}, false},
+		{"another address of a list", func(o *Options) {
+			o.URIs = append(o.URIs, "tcp://netB2:61616")
+		}, message.BrokerInfo{ID: "ID:new", Name: "netB"}, false},
+		{"strict", func(o *Options) { o.InDoubtTimeout = NeverTimeout },
+			message.BrokerInfo{ID: "ID:new", Name: "netB"}, false},
+	} {
+		w := newWorld(t, c.edit)
+		w.lose()
+		w.env.advance(time.Second)
+		w.home.doubtful = netB
+		w.dial, w.link = w.dialer.last(), &fakeLink{}
+		w.dial.up(w.link, Hello{Remote: "netB:61616"})
+		w.dial.receive(&c.info)
+		w.state(Running)
+		got := slices.Contains(w.home.take(), "never-learned 1")
+		if got != c.want {
+			t.Errorf("%s: released %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestDoubtsAfterARestartAreWatched(t *testing.T) {
 	w := newWorld(t, nil)
 	w.home.doubts = doubtsOf(3)
 	w.h.WatchDoubts(netB, 5*time.Minute)
 	w.env.advance(5 * time.Minute)
 	same(t, "home", w.home.take(), []string{"never-learned 1 2 3"})
+}
+
+func TestDoubtsAfterARestartHaveTheLongestTimeOfTheConnectors(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.InDoubtTimeout = time.Minute })
+	for _, c := range []struct{ next, want time.Duration }{
+		{time.Second, time.Minute}, {time.Hour, time.Hour}, {NeverTimeout, NeverTimeout},
+		{2 * time.Hour, NeverTimeout},
+	} {
+		o := w.c.opts
+		o.InDoubtTimeout = c.next
+		if _, err := w.h.Connector(o); err != nil || w.h.InDoubtTimeout() != c.want {
+			t.Errorf("with %v more: %v, want %v (%v)", c.next, w.h.InDoubtTimeout(), c.want, err)
+		}
+	}
+	if got := NewHome(Config{Env: w.env}).InDoubtTimeout(); got != 5*time.Minute {
+		t.Errorf("without connectors: %v", got)
+	}
 }
 
 func TestAnActiveMQPeerIsNotAsked(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hopwire/internal/loop"
 	"hopwire/internal/message"
@@ -32,7 +33,8 @@ type Home struct {
 	accepted  []*Acceptor
 	seeds     int
 	doubts    doubtClock
-	again     bool // suppressed demand is to be looked at again
+	patience  time.Duration // the longest inDoubtTimeout of a connector; 0 without any
+	again     bool          // suppressed demand is to be looked at again
 }
 
 // NewHome makes the bridges' side of a broker.

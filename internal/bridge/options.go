@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// Name is part of client ids and names of durables, unique per pair of brokers. Default "NC".
 	Name string
-	// URIs lead to one peer and are tried in turn. See ParsePeers for static: and masterslave:.
+	// URIs lead to one peer and are tried in turn.
 	URIs []string
 	// Duplex makes the connection carry the reverse direction, too. Default false.
 	Duplex bool
@@ -92,6 +92,8 @@ type Options struct {
 // NeverTimeout as an InDoubtTimeout holds copies in doubt until the peer or an operator decides.
 const NeverTimeout time.Duration = -1
 
+const inDoubtDefault = 5 * time.Minute
+
 // DefaultOptions gives the defaults of a compatibility level: 5 for ActiveMQ up to 5.17, 6 for
 // 5.18 and later.
 func DefaultOptions(compat int) Options {
@@ -110,7 +112,7 @@ func DefaultOptions(compat int) Options {
 		SuppressDuplicateTopicSubscriptions: true,
 		ClientIDToken:                       "_",
 		UseBrokerNamesAsIDSeed:              true,
-		InDoubtTimeout:                      5 * time.Minute,
+		InDoubtTimeout:                      inDoubtDefault,
 		InitialReconnectDelay:               time.Second,
 		MaxReconnectDelay:                   30 * time.Second,
 		UseExponentialBackOff:               true,

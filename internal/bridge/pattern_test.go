@@ -113,31 +113,3 @@ func TestListsDecideWhatIsCarried(t *testing.T) {
 		t.Error("a subscription wider than the exclusion must not carry what is excluded")
 	}
 }
-
-func TestPeersOfAURI(t *testing.T) {
-	for _, c := range []struct{ uri, want string }{
-		{"static:(tcp://a:1,tcp://b:2)?x=y", "tcp://a:1 | tcp://b:2"},
-		{"static:tcp://a:1", "tcp://a:1"},
-		{"masterslave:(tcp://a:1,tcp://b:2)", "tcp://a:1 tcp://b:2"},
-		{"static:(failover:(tcp://a:1,tcp://b:2)?z=1,tcp://c:3)", "tcp://a:1 tcp://b:2 | tcp://c:3"},
-		{"tcp://a:1?wireFormat.x=1", "tcp://a:1?wireFormat.x=1"},
-		{"static:()", "error"},
-		{"static:(tcp://a:1", "error"},
-		{"masterslave:(tcp://a:1)", "error"},
-		{"nonsense", "error"},
-		{"foo:bar", "error"},
-	} {
-		peers, _, err := ParsePeers(c.uri)
-		var parts []string
-		for _, p := range peers {
-			parts = append(parts, strings.Join(p, " "))
-		}
-		got := strings.Join(parts, " | ")
-		if err != nil {
-			got = "error"
-		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q (%v)", c.uri, got, c.want, err)
-		}
-	}
-}

@@ -33,15 +33,16 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	StateChanged    EventKind = iota // State; Err when it was a failure
-	DemandOpened                     // Destination
-	DemandClosed                     // Destination
-	DemandRefused                    // Destination, Err: the home broker took no subscription
-	ForwardRefused                   // Destination, Reason, Text: the peer took no message; parked
-	ForwardPoisoned                  // Destination, Text: a message that can never cross
-	DoubtsResolved                   // Count known, Text
-	DoubtsReleased                   // Count copies nobody told about in time
-	Dropped                          // Reason: a command of the peer was of no use
+	StateChanged     EventKind = iota // State; Err when it was a failure
+	DemandOpened                      // Destination
+	DemandClosed                      // Destination
+	DemandRefused                     // Destination, Err: the home broker took no subscription
+	ForwardRefused                    // Destination, Reason, Text: the peer took no message; parked
+	ForwardPoisoned                   // Destination, Text: a message that can never cross
+	DoubtsResolved                    // Count known, Text
+	DoubtsReleased                    // Count copies nobody told about in time
+	Dropped                           // Reason: a command of the peer was of no use
+	DemandNotDurable                  // Destination, Text: forwarded to a durable only while linked
 )
 
 // Event is something that a log, a metric or an operator wants to know.
@@ -94,7 +95,7 @@ func (c *counters) rows() []Count {
 type DemandRow struct {
 	ID          message.ConsumerID
 	Destination message.Destination
-	State       string // waiting, active, draining, suppressed
+	State       string // waiting, active, draining, suppressed; "(not durable)" behind it
 	Members     int
 	Static      bool
 	Durable     bool
@@ -134,6 +135,9 @@ func (d *demand) row() DemandRow {
 	state := demandStates[d.state]
 	if d.suppressed {
 		state = "suppressed"
+	}
+	if d.durable {
+		state += " (not durable)"
 	}
 	r := DemandRow{ID: d.id, Destination: d.dest, State: state, Members: len(d.members),
 		Durable: d.durable, InFlight: d.inFlight, Taken: d.taken, Failed: d.failed}

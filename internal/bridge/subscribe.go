@@ -8,8 +8,9 @@ import (
 	"hopwire/internal/network"
 )
 
-// demanded opens what a remote consumer's arrival brought, and keeps what was about to go.
-func (b *Bridge) demanded(fresh []*demand, id message.ConsumerID) {
+// demanded opens what a remote consumer's arrival brought, keeps what was about to go, and lets go
+// of what it is not behind any more.
+func (b *Bridge) demanded(fresh, empty []*demand, id message.ConsumerID) {
 	waits := len(fresh) > 0
 	for _, d := range b.table.where[id] {
 		switch {
@@ -23,6 +24,10 @@ func (b *Bridge) demanded(fresh []*demand, id message.ConsumerID) {
 	}
 	if waits {
 		b.openWaiting()
+	}
+	if len(empty) > 0 {
+		b.removed(empty)
+		return
 	}
 	b.straighten(b.table.where[id])
 }
@@ -94,6 +99,13 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	}
 	d.failed, d.retryWait = "", 0
 	b.event(Event{Kind: DemandOpened, Destination: d.dest})
+	if d.durable && !d.warned {
+		d.warned = true
+		b.count.add(message.NotDurable)
+		b.event(Event{Kind: DemandNotDurable, Destination: d.dest, Reason: message.NotDurable,
+			Text: "a durable subscriber at the peer gets what is published here while the bridge " +
+				"is linked, and nothing of what is published meanwhile"})
+	}
 	b.home.outdone(d)
 }
 

@@ -90,9 +90,26 @@ func advisoryTopic(name string) message.Destination {
 	return message.Destination{Kind: message.Topic, Name: message.AdvisoryPrefix + name}
 }
 
+// heard reports whether anybody listens to any advisory: when not, no topic is even named.
+func (b *Broker) heard() bool {
+	if !b.opt.Advisories {
+		return false
+	}
+	a := &b.advisories
+	if len(a.exact) > 0 || len(a.wild) > 0 || len(a.peers) > 0 {
+		return true
+	}
+	for _, n := range b.networks.order {
+		if n.sub.Info.Destination.IsAdvisory() {
+			return true
+		}
+	}
+	return false
+}
+
 // advise publishes an advisory to whoever listens.
 func (b *Broker) advise(name string, data message.Command, props ...message.Property) {
-	if !b.opt.Advisories {
+	if !b.heard() {
 		return
 	}
 	topic := advisoryTopic(name)
@@ -142,6 +159,9 @@ func (b *Broker) adviseConnectionGone(c *Connection) {
 }
 
 func (b *Broker) adviseDestination(d *destination, op message.DestinationOp) {
+	if !b.heard() {
+		return
+	}
 	info := &message.DestinationInfo{Destination: d.name, Op: op}
 	if d.owner != nil {
 		info.Connection = d.owner.id
@@ -177,7 +197,7 @@ func (b *Broker) adviseConsumer(s *consumer, gone bool) {
 
 // adviseSubscription tells of a consumer, a client's or a bridge's.
 func (b *Broker) adviseSubscription(info *message.ConsumerInfo, gone bool) {
-	if info.Destination.IsAdvisory() {
+	if info.Destination.IsAdvisory() || !b.heard() {
 		return
 	}
 	var data message.Command = info
@@ -197,7 +217,7 @@ func (b *Broker) consumerCount(name message.Destination) int {
 }
 
 func (b *Broker) adviseProducer(p *producer, gone bool) {
-	if p.dest == nil {
+	if p.dest == nil || !b.heard() {
 		return
 	}
 	var data message.Command = p.info
@@ -210,7 +230,11 @@ func (b *Broker) adviseProducer(p *producer, gone bool) {
 
 // adviseMessage tells of a message: its copy without a body.
 func (b *Broker) adviseMessage(kind string, d *destination, m *message.Message) {
-	if len(b.advisories.exact) == 0 && len(b.advisories.wild) == 0 || m.Destination.IsAdvisory() {
+	if m.Destination.IsAdvisory() || !b.heard() {
+		return
+	}
+	topic := advisoryTopic(kind + "." + family(d.name))
+	if len(b.listeners(topic)) == 0 && len(b.networks.advisory(topic)) == 0 {
 		return
 	}
 	bare := m.Clone()

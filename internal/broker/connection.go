@@ -321,6 +321,11 @@ func (c *Connection) addProducer(info *message.ProducerInfo) error {
 		return nil
 	}
 	p := &producer{info: info, conn: c}
+	if !info.Destination.IsZero() {
+		if err := testName(info.Destination); err != nil {
+			return err
+		}
+	}
 	if to := info.Destination; !to.IsZero() && !to.IsComposite() && !to.IsAdvisory() {
 		d, err := c.b.reach(c, to)
 		if err != nil {
@@ -460,8 +465,18 @@ func (c *Connection) destination(info *message.DestinationInfo) error {
 	if err := c.mustBe(c.id); err != nil {
 		return err
 	}
+	if err := testName(info.Destination); err != nil {
+		return err
+	}
+	if info.Destination.IsComposite() {
+		return message.Errorf(message.InvalidDestination,
+			"%s is several destinations: name one at a time", info.Destination)
+	}
 	switch info.Op {
 	case message.AddDestination:
+		if info.Destination.IsAdvisory() {
+			return nil // these are there always
+		}
 		d := c.b.destination(info.Destination)
 		if info.Destination.IsTemp() && d.owner == nil {
 			d.owner = c

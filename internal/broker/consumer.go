@@ -59,9 +59,8 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 	if err := c.mustHave(info.ID.SessionID()); err != nil {
 		return nil, err
 	}
-	if info.Destination.Name == "" {
-		return nil, message.Errorf(message.InvalidDestination,
-			"consumer %s names no destination", info.ID)
+	if err := testName(info.Destination); err != nil {
+		return nil, err
 	}
 	if info.SubscriptionName != "" {
 		return nil, message.Errorf(message.IllegalState,
@@ -348,7 +347,7 @@ func (c *Connection) control(cmd *message.ConsumerControl) {
 	n := s.b.opt.Policies.Find(s.members[0]).Window(s.members[0], int(cmd.Prefetch), false,
 		s.info.Browser)
 	s.window.SetPrefetch(n)
-	s.topicMax = n
+	s.topicMax = s.window.Prefetch()
 	s.ready()
 	s.drainBacklog()
 }

@@ -74,6 +74,52 @@ type DestinationCounts struct {
 	Bytes                                                          int64 // of all enqueued
 }
 
+// Limits of a destination's name, in bytes, and of the members of a composite. Advisory topics carry
+// the name of another destination behind their own prefix.
+const (
+	maxNameBytes     = 4096
+	maxAdvisoryBytes = maxNameBytes + 256
+	maxMembers       = 1024
+)
+
+// testName refuses a name that no destination may have.
+func testName(d message.Destination) error {
+	if d.Kind < message.Queue || d.Kind > message.TempTopic {
+		return message.Errorf(message.InvalidDestination, "no destination is named")
+	}
+	if !d.IsComposite() {
+		return testMember(d)
+	}
+	members := d.Split()
+	if len(members) == 0 || len(members) > maxMembers {
+		return message.Errorf(message.InvalidDestination,
+			"%s %.80s names %d destinations: it must be one at least and %d at most",
+			d.Kind, d.Name, len(members), maxMembers)
+	}
+	for _, m := range members {
+		if err := testMember(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func testMember(d message.Destination) error {
+	limit := maxNameBytes
+	if d.IsAdvisory() {
+		limit = maxAdvisoryBytes
+	}
+	switch {
+	case d.Name == "":
+		return message.Errorf(message.InvalidDestination, "a destination has no name")
+	case len(d.Name) > limit:
+		return message.Errorf(message.InvalidDestination,
+			"the name of %s %.80s... is %d bytes long, the limit is %d",
+			d.Kind, d.Name, len(d.Name), limit)
+	}
+	return nil
+}
+
 // find gives a destination that exists.
 func (b *Broker) find(name message.Destination) *destination { return b.dests[name] }
 

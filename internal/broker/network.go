@@ -211,7 +211,7 @@ func (n *netSub) Take(c *queue.Copy) bool {
 	n.inFlight++
 	d.counts.Dispatched++
 	n.b.counts.Dispatched++
-	n.sub.Filter.Took(n.b.env.Mono())
+	n.sub.Filter.Took(d.name, replayOf(d.policy), n.b.env.Mono())
 	n.b.forwarded(d, c, n.sub.Peer)
 	n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
 		Ref:     message.CopyRef{Destination: d.name, Seq: c.Seq},
@@ -245,7 +245,7 @@ func (n *netSub) publish(d *destination, m *message.Message) {
 func (n *netSub) deliver(name message.Destination, m *message.Message) {
 	n.inFlight++
 	n.refs++
-	n.sub.Filter.Took(n.b.env.Mono())
+	n.sub.Filter.Took(name, network.Replay{}, n.b.env.Mono()) // topics have no rate windows
 	n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
 		Ref:     message.CopyRef{Destination: name, Seq: n.refs},
 		Message: m, Redelivery: m.RedeliveryCounter, Topic: true})

@@ -51,7 +51,7 @@ type step struct {
 // from the receipt on everything is one event.
 func sendSteps() []step {
 	return []step{
-		{"authorize", (*Broker).authorizeSend},
+		{"names", (*Broker).testNames},
 		{"receipts", (*Broker).loadReceipts},
 		{"space", (*Broker).awaitSpace},
 		{"receipt", (*Broker).testReceipt},
@@ -89,7 +89,8 @@ func (c *Connection) send(m *message.Message) {
 	}
 	a.producer = c.last
 	if c.network {
-		a.peer = &c.peer
+		peer := c.peer
+		a.peer = &peer
 	}
 	if !c.opened {
 		a.refuse(message.Errorf(message.IllegalState,
@@ -101,28 +102,45 @@ func (c *Connection) send(m *message.Message) {
 			"Cannot send: producer %s had not been registered", m.Producer))
 		return
 	}
-	if m.Destination.IsZero() || m.Destination.Name == "" {
-		a.refuse(message.Errorf(message.InvalidDestination,
-			"message %s names no destination", m.ID))
-		return
-	}
 	if !m.Transaction.IsZero() {
+		if c.network {
+			a.refuse(message.Errorf(message.Protocol,
+				"message %s of peer %s is in a transaction: bridges send in none", m.ID, c.peer.Name))
+			return
+		}
 		c.sendIn(a)
 		return
 	}
 	c.b.run(a)
 }
 
-// authorizeSend looks at the destination itself.
-func (b *Broker) authorizeSend(a *arrival) outcome {
-	for _, d := range a.m.Destination.Split() {
-		if err := b.mayReach(d); err != nil {
-			b.counts.Reasons[message.NoConsumer]++
-			a.refuse(err)
-			return finished
-		}
+// testNames refuses what cannot be sent to: bad names, and temporary destinations that are gone.
+func (b *Broker) testNames(a *arrival) outcome {
+	if b.dests[a.m.Destination] != nil {
+		return proceed
+	}
+	if err := b.maySend(a.m.Destination); err != nil {
+		b.counts.Reasons[message.NoConsumer]++
+		a.refuse(err)
+		return finished
 	}
 	return proceed
+}
+
+func (b *Broker) maySend(to message.Destination) error {
+	if err := testName(to); err != nil {
+		return err
+	}
+	for _, d := range to.Split() {
+		if d.IsAdvisory() != to.IsAdvisory() {
+			return message.Errorf(message.InvalidDestination,
+				"%.80s mixes advisory topics with other destinations", to.Name)
+		}
+		if err := b.mayReach(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mayReach refuses what cannot be made by naming it: temporary destinations that are gone. A bridge

@@ -78,7 +78,7 @@ func (c *Connection) sendIn(a *arrival) {
 		a.refuse(notStarted(a.m.Transaction))
 		return
 	}
-	if c.b.authorizeSend(a) == finished {
+	if c.b.testNames(a) == finished {
 		if tx.broken == nil && !a.header.ResponseRequired {
 			tx.broken = message.Errorf(message.InvalidDestination,
 				"message %s to %s was refused", a.m.ID, a.wire)

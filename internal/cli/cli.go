@@ -114,7 +114,7 @@ type usageError struct{ text string }
 
 func (e usageError) Error() string { return e.text }
 
-// fileError is a configuration file that cannot be read or is wrong.
+// fileError is a file that the command line names and that cannot be read or is wrong.
 type fileError struct{ error }
 
 func (e fileError) Unwrap() error { return e.error }

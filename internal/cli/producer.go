@@ -310,7 +310,7 @@ func payload(ctx context.Context, where string) (string, error) {
 			path = where
 		}
 		if body, err = os.Open(path); err != nil {
-			return "", err
+			return "", fileError{err}
 		}
 	default:
 		return "", usageError{fmt.Sprintf("--payloadUrl %s: scheme %s; use file or http", where,

@@ -52,13 +52,13 @@ func (b *builder) transport(n *bean) *Transport {
 	if s == nil {
 		// What its options do not do is part of the connector's own notice, unless it is a safeguard.
 		b.dropOptionNotices(notices)
-		b.notice(at, NotHonoured, "connector %s is not opened: %s is not supported", n.connectorName(),
+		b.notice(at, NotHonoured, "connector %s is not opened: %s is not supported", n.connectorName(u),
 			u.Scheme)
 		return nil
 	}
 	t := &Transport{
 		Pos:                          n.pos,
-		Name:                         n.connectorName(),
+		Name:                         n.connectorName(u),
 		URI:                          u,
 		Protocol:                     "openwire",
 		MaxConnections:               options["server"].int("maximumConnections"),
@@ -98,12 +98,12 @@ func (b *builder) dropOptionNotices(n int) {
 	b.notices = kept
 }
 
-// connectorName returns the name of a transport connector, its URI without one.
-func (n *bean) connectorName() string {
+// connectorName returns the name of a transport connector, its address without one.
+func (n *bean) connectorName(u *URI) string {
 	if name := n.text("name"); name != "" {
 		return name
 	}
-	return n.text("uri")
+	return u.String()
 }
 
 func wireFormat(n *bean) WireFormat {
@@ -381,7 +381,7 @@ func (b *builder) peer(u *URI, at Pos) []Peer {
 		}
 		return nil
 	}
-	if u.Host == "" || u.Port == 0 {
+	if u.Host == "" || u.Port == "" || u.Port == "0" {
 		b.problem(at, "%s has no host:port", u)
 	}
 	options := b.options(u, at, "client", "wireFormat.")

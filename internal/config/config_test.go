@@ -3,11 +3,14 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"hopwire/internal/transport"
 
 	"hopwire/internal/policy"
 )
@@ -261,7 +264,9 @@ func TestURIs(t *testing.T) {
 		"tcp://h:1":                            "tcp://h:1",
 		"tcp://h:1/p?a=b&c=%26+d":              "tcp://h:1/p a=b c=& d",
 		"nio://[::1]:5?x":                      "nio://[::1]:5 x=",
-		"tcp://[fe80::1]":                      "tcp://fe80::1",
+		"tcp://[fe80::1]":                      "tcp://[fe80::1]",
+		"tcp://h:0":                            "tcp://h:0",
+		"tcp://h":                              "tcp://h",
 		"static:(tcp://a:1?x=1,tcp://b:2)?y=2": "static:(tcp://a:1,tcp://b:2) y=2",
 		"static://(tcp://a:1)":                 "static:(tcp://a:1)",
 		"static:tcp://a:1,tcp://b:2":           "static:(tcp://a:1,tcp://b:2)",
@@ -272,7 +277,7 @@ func TestURIs(t *testing.T) {
 		"localhost:61616":                   "localhost://61616",
 		"h":                                 `error: "h" has no scheme such as tcp:`,
 		"tcp://h:port":                      `error: "port" is not a port from 0 to 65535`,
-		"tcp://h:1?a=%zz":                   `error: option "a=%zz": invalid URL escape "%zz"`,
+		"tcp://h:1?a=%zz":                   `error: option "a": invalid URL escape "%zz"`,
 		"static:()":                         `error: "static:()" lists no address`,
 		strings.Repeat("static:(", 7) + "tcp://a:1" + strings.Repeat(")", 7): "error: URIs nested " +
 			"more than 5 deep",
@@ -284,6 +289,43 @@ func TestURIs(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s\n\tgot  %s\n\twant %s", text, got, want)
+		}
+	}
+}
+
+// What a file writes in a URI's options is what the transport acts on.
+func TestOptionsReachTheTransportAsTheyWereWritten(t *testing.T) {
+	for _, value := range []string{"plain", "a b", "a+b", "a%2Bb", "50%", "x&y=z;w", "(a,b)", "ü", "?"} {
+		for _, text := range []string{
+			"tcp://127.0.0.1:0?k=" + url.QueryEscape(value),
+			"tcp://127.0.0.1:0?first=1&k=" + url.QueryEscape(value),
+		} {
+			u, err := ParseURI(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := ParseURI(u.Text())
+			if err != nil || again.Text() != u.Text() || again.Options[len(again.Options)-1].Value != value {
+				t.Errorf("%q: %s becomes %s, %v", value, u.Text(), again.Text(), err)
+			}
+			there, err := transport.ParseURI(u.Text())
+			if err != nil || there.Options["k"] != value || there.Address() != "127.0.0.1:0" {
+				t.Errorf("%q: the transport reads %q at %s, %v", value, there.Options["k"],
+					there.Address(), err)
+			}
+			members, err := transport.Members("failover:(" + u.Text() + ",tcp://b:1)")
+			if err != nil || len(members) != 2 || members[0] != u.Text() {
+				t.Errorf("%q: in a list it becomes %q, %v", value, members, err)
+			}
+		}
+	}
+}
+
+func TestErrorsShowAUriWithoutItsOptions(t *testing.T) {
+	for _, text := range []string{"h?password=secret", "static:(tcp://a:1?password=secret",
+		"static:(?password=secret)", "tcp://h:x?password=secret", "tcp://h:1?password=%zsecret"} {
+		if _, err := ParseURI(text); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ const maxURIDepth = 5
 type URI struct {
 	Scheme  string
 	Host    string // without the brackets of IPv6; "" when the URI has none
-	Port    int    // 0 when the URI has none
+	Port    string // as written; "" when the URI has none, "0" is any free one
 	Path    string // what follows the address, without "?"
 	Members []*URI // of a composite such as static:(a,b)
 	Options []Option
@@ -31,7 +31,8 @@ type Option struct{ Name, Value string }
 var composites = map[string]bool{"static": true, "simple": true, "masterslave": true,
 	"failover": true, "fanout": true, "discovery": true}
 
-// Text returns the URI with its options, as it can be read again.
+// Text returns the URI with its options, as it can be read again: here, and by package transport,
+// which decodes options by the same rule as ActiveMQ (a plus is a blank). It is not for messages.
 func (u *URI) Text() string {
 	text := u.String()
 	if u.Members != nil {
@@ -42,7 +43,7 @@ func (u *URI) Text() string {
 		text = u.Scheme + ":(" + strings.Join(parts, ",") + ")"
 	}
 	for i, o := range u.Options {
-		text += string("?&"[min(i, 1)]) + o.Name + "=" + url.QueryEscape(o.Value)
+		text += string("?&"[min(i, 1)]) + url.QueryEscape(o.Name) + "=" + url.QueryEscape(o.Value)
 	}
 	return text
 }
@@ -56,14 +57,22 @@ func (u *URI) String() string {
 		}
 		return u.Scheme + ":(" + strings.Join(parts, ",") + ")"
 	}
-	if u.Port == 0 {
-		return u.Scheme + "://" + u.Host + u.Path
+	if u.Host == "" && u.Port == "" {
+		return u.Scheme + "://" + u.Path
 	}
 	return u.Scheme + "://" + u.Address() + u.Path
 }
 
-// Address returns host:port.
-func (u *URI) Address() string { return net.JoinHostPort(u.Host, strconv.Itoa(u.Port)) }
+// Address returns host:port, the host alone when there is no port. IPv6 is in brackets.
+func (u *URI) Address() string {
+	switch {
+	case u.Port != "":
+		return net.JoinHostPort(u.Host, u.Port)
+	case strings.Contains(u.Host, ":"):
+		return "[" + u.Host + "]"
+	}
+	return u.Host
+}
 
 // ParseURI reads a URI, also a composite one.
 func ParseURI(text string) (*URI, error) { return parseURI(strings.TrimSpace(text), 0) }
@@ -75,7 +84,7 @@ func parseURI(text string, depth int) (*URI, error) {
 	scheme, rest, found := strings.Cut(text, ":")
 	if !found || !isScheme(scheme) {
 		//nolint:revive,staticcheck // the colon is the scheme's
-		return nil, fmt.Errorf("%q has no scheme such as tcp:", text)
+		return nil, fmt.Errorf("%q has no scheme such as tcp:", shown(text))
 	}
 	u := &URI{Scheme: strings.ToLower(scheme)}
 	inner := strings.TrimPrefix(rest, "//")
@@ -86,7 +95,7 @@ func parseURI(text string, depth int) (*URI, error) {
 	if strings.HasPrefix(inner, "(") {
 		end := closingParen(inner)
 		if end < 0 {
-			return nil, fmt.Errorf("%q has a ( without its )", text)
+			return nil, fmt.Errorf("%q has a ( without its )", shown(text))
 		}
 		var path string
 		path, query, _ = strings.Cut(inner[end+1:], "?")
@@ -105,9 +114,15 @@ func parseURI(text string, depth int) (*URI, error) {
 		u.Members = append(u.Members, m)
 	}
 	if len(u.Members) == 0 {
-		return nil, fmt.Errorf("%q lists no address", text)
+		return nil, fmt.Errorf("%q lists no address", shown(text))
 	}
 	return u, u.query(query)
+}
+
+// shown is what an error shows of a URI: it ends at the first options, which may hold secrets.
+func shown(text string) string {
+	text, _, _ = strings.Cut(text, "?")
+	return text
 }
 
 func isScheme(s string) bool {
@@ -187,7 +202,7 @@ func (u *URI) authority(s string) error {
 	if err != nil || n < 0 || n > 65535 {
 		return fmt.Errorf("%q is not a port from 0 to 65535", port)
 	}
-	u.Host, u.Port = host, n
+	u.Host, u.Port = host, strconv.Itoa(n)
 	return nil
 }
 
@@ -202,7 +217,7 @@ func (u *URI) query(s string) error {
 			v, err = url.QueryUnescape(v)
 		}
 		if err != nil {
-			return fmt.Errorf("option %q: %w", part, err)
+			return fmt.Errorf("option %q: %w", k, err)
 		}
 		u.Options = append(u.Options, Option{name, v})
 	}

@@ -83,25 +83,3 @@ func (m *Message) Visited(id BrokerID) bool { return Visited(m.BrokerPath, id) }
 
 // Expired reports whether the message's time is over at now (ms since the epoch).
 func (m *Message) Expired(now int64) bool { return m.Expiration > 0 && now >= m.Expiration }
-
-// Visited reports whether id is in path.
-func Visited(path []BrokerID, id BrokerID) bool { return Visits(path, id) > 0 }
-
-// Visits counts how often id is in path.
-func Visits(path []BrokerID, id BrokerID) int {
-	n := 0
-	for _, p := range path {
-		if p == id {
-			n++
-		}
-	}
-	return n
-}
-
-// AppendPath gives path with id behind it, never writing into path's array.
-func AppendPath(path []BrokerID, id BrokerID) []BrokerID {
-	out := make([]BrokerID, len(path)+1)
-	copy(out, path)
-	out[len(path)] = id
-	return out
-}

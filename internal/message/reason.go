@@ -43,4 +43,5 @@ const (
 	SelfConnect          Reason = "SELF_CONNECT"
 	NoConsumer           Reason = "NO_CONSUMER"
 	InFlight             Reason = "IN_FLIGHT"
+	NotDurable           Reason = "NOT_DURABLE"
 )

@@ -47,16 +47,18 @@ type Delivery struct {
 	Topic      bool
 }
 
-// Filter decides for one copy whether it may cross now. It is pure: it reads the copy, the view
-// and the bridge's own state, and changes nothing.
+// Filter decides for one copy whether it may cross now. Gate and Verdict are pure: they read the
+// copy, the view and the bridge's own state. All that asking may leave behind is a note that a sign
+// of life of the peer is wanted.
 type Filter interface {
 	// Gate is asked once per turn before copies are looked at; anything but a delivery keeps the
 	// whole subscription out of the ring until its wake.
 	Gate(now time.Duration) message.Verdict
 	// Verdict decides for one copy.
 	Verdict(c Candidate) message.Verdict
-	// Took tells that a copy was handed to the sink (for rate windows).
-	Took(now time.Duration)
+	// Took tells that a copy of a destination was handed to the sink, for rate windows; p is what
+	// the destination's policy says.
+	Took(dest message.Destination, p Replay, now time.Duration)
 }
 
 // Candidate is one copy as a Filter sees it.

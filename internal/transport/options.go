@@ -11,8 +11,8 @@ import (
 	"hopwire/internal/message"
 )
 
-// unescape decodes %XX; a plus stays one.
-func unescape(s string) (string, error) { return url.PathUnescape(s) }
+// unescape decodes %XX and a plus, which is a blank: ActiveMQ's rule, and package config's.
+func unescape(s string) (string, error) { return url.QueryUnescape(s) }
 
 // ParseOptions reads a URI's options. Options of an accepted socket may carry ActiveMQ's prefix
 // "transport."; "socket." means the same on the side that dials. Names that change nothing here,
@@ -35,6 +35,7 @@ func ParseOptions(u URI) (Options, error) {
 		short := strings.TrimPrefix(strings.TrimPrefix(name, "transport."), "socket.")
 		known, ok := o.set(short, value)
 		switch {
+		case !known && strings.HasPrefix(name, "socket."): // of TLS
 		case !known:
 			o.Ignored = append(o.Ignored, name)
 		case !ok:
@@ -58,6 +59,10 @@ var harmless = map[string]bool{
 	"trafficClass": true, "diffServ": true, "typeOfService": true, "dynamicManagement": true,
 	"startLogging": true, "useLocalHost": true, "allowLinkStealing": true, "name": true,
 	"logWriterName": true, "jmxPort": true, "minimumThreads": true, "randomize": true,
+	"minReconnectDelay": true, "http.": true, "jetty.": true,
+	// Of TLS, which tcp does not have; package config says so at start.
+	"wantClientAuth": true, "enabledCipherSuites": true, "enabledProtocols": true,
+	"verifyHostName": true,
 }
 
 func (o *Options) set(name, value string) (known, ok bool) {
@@ -86,6 +91,9 @@ func (o *Options) set(name, value string) (known, ok bool) {
 		return true, boolean(value, &o.InactivityMonitor)
 	case "useKeepAlive":
 		return true, boolean(value, &o.SendKeepAlive)
+	}
+	if prefix, _, ok := strings.Cut(name, "."); ok {
+		name = prefix + "."
 	}
 	return harmless[name], true
 }
@@ -130,14 +138,16 @@ func members(text string, depth int) ([]string, error) {
 		return []string{text}, nil
 	}
 	if depth > 4 {
-		return nil, message.Errorf(message.Protocol, "uri %.100q: lists nest too deep", text)
+		return nil, message.Errorf(message.Protocol, "uri %.100q: lists nest too deep",
+			address(text))
 	}
 	rest = strings.TrimPrefix(rest, "//")
 	options := ""
 	if strings.HasPrefix(rest, "(") {
 		end := strings.LastIndexByte(rest, ')')
 		if end < 0 {
-			return nil, message.Errorf(message.Protocol, "uri %q: no closing parenthesis", text)
+			return nil, message.Errorf(message.Protocol, "uri %q: no closing parenthesis",
+				address(text))
 		}
 		rest, options = rest[1:end], strings.TrimPrefix(rest[end+1:], "?")
 	}
@@ -152,9 +162,15 @@ func members(text string, depth int) ([]string, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, message.Errorf(message.NotFound, "uri %q names no broker", text)
+		return nil, message.Errorf(message.NotFound, "uri %q names no broker", address(text))
 	}
 	return out, nil
+}
+
+// address is what an error shows of a list: it ends at the first options.
+func address(text string) string {
+	text, _, _ = strings.Cut(text, "?")
+	return text
 }
 
 // splitList cuts at commas outside parentheses.

@@ -24,7 +24,7 @@ type URI struct {
 	text    string
 }
 
-// String is the URI as it was written.
+// String is the URI as it was written, without its options, which may hold secrets.
 func (u URI) String() string { return u.text }
 
 // Address is host:port.
@@ -41,7 +41,7 @@ var encrypted = map[string]bool{
 
 // ParseURI reads a URI of one socket. "failover:", "static:" and the like are lists: see Members.
 func ParseURI(text string) (URI, error) {
-	text = strings.TrimSpace(text)
+	text, query, _ := strings.Cut(strings.TrimSpace(text), "?")
 	scheme, rest, ok := strings.Cut(text, "://")
 	scheme = strings.ToLower(scheme)
 	if !ok || scheme == "" || rest == "" {
@@ -58,8 +58,7 @@ func ParseURI(text string) (URI, error) {
 			"uri %q: the transport %q is not known; use tcp:// or nio://", text, scheme)
 	}
 	u := URI{Scheme: scheme, Options: map[string]string{}, text: text}
-	address, query, _ := strings.Cut(rest, "?")
-	address = strings.TrimSuffix(address, "/")
+	address := strings.TrimSuffix(rest, "/")
 	var err error
 	if u.Host, u.Port, err = net.SplitHostPort(address); err != nil {
 		u.Host, u.Port = strings.Trim(address, "[]"), DefaultPort
@@ -82,13 +81,15 @@ func (u *URI) readOptions(query string) error {
 			continue
 		}
 		if !ok || name == "" {
-			return message.Errorf(message.Protocol, "uri %q: option %q has no value", u.text, pair)
+			return message.Errorf(message.Protocol, "uri %q: option %q has no value", u.text, name)
 		}
-		v, err := unescape(value)
+		plain, err := unescape(name)
+		if err == nil {
+			u.Options[plain], err = unescape(value)
+		}
 		if err != nil {
 			return message.Errorf(message.Protocol, "uri %q: option %s: %w", u.text, name, err)
 		}
-		u.Options[name] = v
 	}
 	return nil
 }

@@ -64,6 +64,32 @@ func TestOptionsOfActiveMQHaveTheirMeaning(t *testing.T) {
 	}
 }
 
+func TestAPlusInAnOptionIsABlankAsInActiveMQ(t *testing.T) {
+	u, err := ParseURI("tcp://h:1?a=x+y%2Bz&%62=%26")
+	if err != nil || u.Options["a"] != "x y+z" || u.Options["b"] != "&" {
+		t.Errorf("%q, %v", u.Options, err)
+	}
+}
+
+func TestErrorsShowAUriWithoutItsOptions(t *testing.T) {
+	for _, text := range []string{
+		"ftp://h:1?password=secret", "tcp://h:x?password=secret", "h?password=secret",
+		"tcp://h:1?password=%secret", "tcp://h:1?soTimeout=x&password=secret",
+	} {
+		u, err := ParseURI(text)
+		if err == nil {
+			_, err = ParseOptions(u)
+		}
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := Members("static:(tcp://h:1?password=secret"); err == nil ||
+		strings.Contains(err.Error(), "secret") {
+		t.Errorf("a list: %v", err)
+	}
+}
+
 func TestListsGiveTheirMembers(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"tcp://a:1", "tcp://a:1"},

@@ -110,13 +110,13 @@ func TestAnswersAfterTheLoginHaveALimitBelowThatOfMessages(t *testing.T) {
 }
 
 func TestAnItemIsCountedForWhatItCosts(t *testing.T) {
-	if real := 2 * unsafe.Sizeof(item{}); itemBytes < real {
-		t.Errorf("an item takes %d bytes in a growing list and is counted as %d", real, itemBytes)
+	if size := 2 * unsafe.Sizeof(item{}); itemBytes < size {
+		t.Errorf("an item takes %d bytes in a growing list and is counted as %d", size, itemBytes)
 	}
-	if real := unsafe.Sizeof(message.Message{}); messageBytes < real {
-		t.Errorf("a message takes %d bytes and is counted as %d", real, messageBytes)
+	if size := unsafe.Sizeof(message.Message{}); messageBytes < size {
+		t.Errorf("a message takes %d bytes and is counted as %d", size, messageBytes)
 	}
-	if real := unsafe.Sizeof(message.Response{}); commandBytes < real {
-		t.Errorf("a response takes %d bytes and is counted as %d", real, commandBytes)
+	if size := unsafe.Sizeof(message.Response{}); commandBytes < size {
+		t.Errorf("a response takes %d bytes and is counted as %d", size, commandBytes)
 	}
 }

@@ -35,15 +35,14 @@ func newDesk(t *testing.T) *desk {
 // file writes the configuration of a persistent broker.
 func (d *desk) file(name string, port int, inside string) string {
 	d.t.Helper()
-	text := fmt.Sprintf(`<beans><broker xmlns="http://activemq.apache.org/schema/core"
-  brokerName="%s" dataDirectory="%s">
+	return d.text(name+".xml", fmt.Sprintf(`<beans>
+<broker xmlns="http://activemq.apache.org/schema/core" brokerName="%s" dataDirectory="%s">
   %s
   <transportConnectors>
     <transportConnector name="openwire" uri="tcp://127.0.0.1:%d"/>
   </transportConnectors>
 </broker></beans>
-`, name, filepath.Join(d.dir, name), inside, port)
-	return d.text(name+".xml", text)
+`, name, filepath.Join(d.dir, name), inside, port))
 }
 
 func (d *desk) text(name, text string) string {
@@ -150,21 +149,28 @@ func (s *started) signal(sig os.Signal) {
 // link is a networkConnector to a port.
 func link(port int, more string) string {
 	return fmt.Sprintf(`<networkConnectors><networkConnector name="link" `+
-		`uri="static:(tcp://127.0.0.1:%d)">%s</networkConnector></networkConnectors>`, port, more)
+		`uri="static:(%s)">%s</networkConnector></networkConnectors>`, tcp(port), more)
+}
+
+func tcp(port int) string { return fmt.Sprintf("tcp://127.0.0.1:%d", port) }
+
+// produce sends persistent messages.
+func (d *desk) produce(port, n int, queue string) {
+	d.t.Helper()
+	d.run(0, "", "producer", "--brokerUrl", tcp(port), "--destination", "queue://"+queue,
+		"--messageCount", fmt.Sprint(n), "--persistent")
 }
 
 func TestTwoFilesRunInOneProcessAndCanBeAskedAndStopped(t *testing.T) {
 	d := newDesk(t)
 	portA, portB := broker.FreePort(t), broker.FreePort(t)
 	s := d.start(d.file("a", portA, link(portB, "")), d.file("b", portB, "")).says("ready")
-	running := regexp.MustCompile(`bridge +link +-> b .* RUNNING`)
 	wait.For(t, patience, "linked", func() (string, bool) {
 		out, err := d.command("status").CombinedOutput()
-		return fmt.Sprintf("%s%v", out, err), running.Match(out)
+		return fmt.Sprintf("%s%v", out, err),
+			regexp.MustCompile(`bridge +link +-> b .* RUNNING`).Match(out)
 	})
-	d.run(0, "sent|produced|Produced", "producer",
-		"--brokerUrl", fmt.Sprintf("tcp://127.0.0.1:%d", portA),
-		"--destination", "queue://ORDERS", "--messageCount", "3", "--persistent")
+	d.produce(portA, 3, "ORDERS")
 	d.run(0, `(?s)^broker a .*queue://ORDERS +3 `, "status", "-b", "a")
 	d.run(0, `ORDERS: 3 messages(?s).*3  NO_DEMAND|ORDERS: 3 messages(?s).*3  NO_CONSUMER`,
 		"explain", "ORDERS")
@@ -213,13 +219,11 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	d := newDesk(t)
 	portA, portB := broker.FreePort(t), broker.FreePort(t)
 	b := d.start(d.file("b", portB, "")).says("ready")
-	include := `<staticallyIncludedDestinations>
-      <queue physicalName="Q"/>
-    </staticallyIncludedDestinations>`
+	include := `<staticallyIncludedDestinations><queue physicalName="Q"/>` +
+		`</staticallyIncludedDestinations>`
 	a := d.start(d.file("a", portA, link(portB, include))).says("RUNNING")
 	b.signal(syscall.SIGSTOP) // it will never answer what it is sent
-	d.run(0, "", "producer", "--brokerUrl", fmt.Sprintf("tcp://127.0.0.1:%d", portA),
-		"--destination", "queue://Q", "--messageCount", "3", "--persistent")
+	d.produce(portA, 3, "Q")
 	wait.For(t, patience, "forwarding", func() (string, bool) {
 		out, _ := d.command("status", "-b", "a").CombinedOutput()
 		return string(out), strings.Contains(string(out), "3 unanswered")

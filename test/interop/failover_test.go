@@ -16,8 +16,8 @@ func failover(b *broker.Broker) string {
 	return "failover:(" + b.URL() + ")?initialReconnectDelay=50&useExponentialBackOff=false"
 }
 
-// TestNothingConfirmedIsLostWhenTheBrokerIsKilled has a producer and a consumer that know nothing of
-// the broker's crashes.
+// TestNothingConfirmedIsLostWhenTheBrokerIsKilled has a producer and a consumer that know nothing
+// of the broker's crashes.
 func TestNothingConfirmedIsLostWhenTheBrokerIsKilled(t *testing.T) {
 	for _, v := range []jms.Version{jms.V5, jms.V6} {
 		t.Run(v.String(), func(t *testing.T) {

@@ -30,8 +30,8 @@ func (w way) String() string {
 const quick = "?initialReconnectDelay=200&maxReconnectDelay=200&useExponentialBackOff=false"
 
 // linked starts the two brokers of a scenario with a bridge between them.
-func linked(t *testing.T, p pair, w way, o broker.Options, attributes string) (
-	a, b *broker.Broker) {
+func linked(t *testing.T, p pair, w way, o broker.Options,
+	attributes string) (a, b *broker.Broker) {
 	t.Helper()
 	oa, ob := o, o
 	oa.Name, ob.Name = "a", "b"

@@ -21,6 +21,8 @@ type storm struct {
 	link *proxy.Proxy
 	rand *rand.Rand
 
+	data, answers proxy.Direction // which way messages go over the link
+
 	killed []int64 // how many bytes had passed at each kill of the present messages
 }
 
@@ -39,42 +41,62 @@ func TestN065FaultsNeitherLoseNorDouble(t *testing.T) {
 		if p.a == broker.ActiveMQ && p.b == broker.ActiveMQ {
 			continue // what two real brokers do to each other is not ours to promise
 		}
-		t.Run(p.String(), func(t *testing.T) {
-			s := startStorm(t, p)
-			s.cross("Q.CUT", 4000, 0, s.cuts)
-			s.cross("Q.SENDER", 3000, 0, func() { s.kill(s.a) })
-			most := 0
-			if p.b == broker.ActiveMQ {
-				most = unanswered // it does not remember what it had taken
-			}
-			s.cross("Q.RECEIVER", 3000, most, func() { s.kill(s.b) })
-		})
+		for _, w := range []way{oneWay, duplexA, duplexB} {
+			t.Run(p.String()+", "+w.String(), func(t *testing.T) { faults(t, p, w) })
+		}
 	}
 }
 
+func faults(t *testing.T, p pair, w way) {
+	s := startStorm(t, p, w)
+	s.cross("Q.CUT", 4000, 0, s.cuts)
+	s.cross("Q.SENDER", 3000, 0, func() { s.kill(s.a) })
+	most := 0
+	if p.b == broker.ActiveMQ {
+		most = unanswered // it does not remember what it had taken
+	}
+	s.cross("Q.RECEIVER", 3000, most, func() { s.kill(s.b) })
+}
+
 func TestN066ACleanRestartOfEitherSideNeitherLosesNorDoubles(t *testing.T) {
-	s := startStorm(t, pair{broker.Hopwire, broker.Hopwire})
+	s := startStorm(t, pair{broker.Hopwire, broker.Hopwire}, oneWay)
 	s.cross("Q.SENDER", 2000, 0, func() { s.a.Stop(); s.a.Restart() })
 	s.cross("Q.RECEIVER", 2000, 0, func() { s.b.Stop(); s.b.Restart() })
 }
 
-func startStorm(t *testing.T, p pair) *storm {
+func startStorm(t *testing.T, p pair, w way) *storm {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	s := &storm{t: t, rand: rand.New(rand.NewPCG(seed, 0))}
+	s := &storm{t: t, rand: rand.New(rand.NewPCG(seed, 0)), data: proxy.Up, answers: proxy.Down}
+	if w == duplexB {
+		s.data, s.answers = proxy.Down, proxy.Up
+		s.a = broker.Start(t, p.a, broker.Options{Name: "a", Persistent: true})
+		s.link = proxy.Start(t, s.a.Addr())
+		s.b = broker.Start(t, p.b, broker.Options{Name: "b", Persistent: true,
+			Connectors: s.connector(w)})
+		return s
+	}
 	s.b = broker.Start(t, p.b, broker.Options{Name: "b", Persistent: true})
 	s.link = proxy.Start(t, s.b.Addr())
 	s.a = broker.Start(t, p.a, broker.Options{Name: "a", Persistent: true,
-		Connectors: []broker.Connector{{
-			Name: "ab", URI: "static:(" + s.link.URL() + ")" + quick,
-			Attributes: fmt.Sprintf(`prefetchSize="%d"`, unanswered),
-			Elements: `<staticallyIncludedDestinations><queue physicalName="Q.CUT"/>` +
-				`<queue physicalName="Q.SENDER"/><queue physicalName="Q.RECEIVER"/>` +
-				`</staticallyIncludedDestinations>`,
-		}},
-	})
+		Connectors: s.connector(w)})
 	return s
+}
+
+func (s *storm) connector(w way) []broker.Connector {
+	return []broker.Connector{{
+		Name: "ab", URI: "static:(" + s.link.URL() + ")" + quick,
+		Attributes: fmt.Sprintf(`prefetchSize="%d" duplex="%t"`, unanswered, w != oneWay),
+	}}
+}
+
+// demand has a consumer on b that takes nothing, and outlives b's crashes.
+func (s *storm) demand(queue string) (done func()) {
+	conn := jms.Start(s.t, jms.V5).Connect(failover(s.b))
+	conn.Session(jms.Individual).Consumer(jms.ConsumerOptions{
+		Dest: "queue://" + queue + "?consumer.prefetchSize=1", Pull: true})
+	return func() { must(s.t, conn.Close()) }
 }
 
 // cross confirms n messages on a while the link is cut, lets them go while a fault happens, and
@@ -92,17 +114,19 @@ func (s *storm) cross(queue string, n, twiceAtMost int, fault func()) {
 		must(s.t, out.Commit())
 	}
 	must(s.t, conn.Close())
-	before := s.link.Passed(proxy.Up)
+	done := s.demand(queue)
+	before := s.link.Passed(s.data)
 	s.killed = nil
 	s.heal()
 	fault()
 	s.a.WaitQueue(queue, 60*time.Second, "empty", empty)
-	passed := s.link.Passed(proxy.Up)
+	done()
+	passed := s.link.Passed(s.data)
 	for _, at := range s.killed {
 		s.t.Logf("%s: killed after %d of %d bytes", queue, at-before, passed-before)
 	}
-	c := d.Connect(s.b.URL()).Session(jms.DupsOK).
-		Consumer(jms.ConsumerOptions{Dest: "queue://" + queue})
+	c := d.Connect(s.b.URL()).Session(jms.DupsOK).Consumer(
+		jms.ConsumerOptions{Dest: "queue://" + queue})
 	wait.For(s.t, 60*time.Second, fmt.Sprintf("at the consumer of %s", queue), func() (string, bool) {
 		return fmt.Sprintf("%d of %d", c.Count(), n), c.Count() >= n
 	})
@@ -124,9 +148,9 @@ func (s *storm) cross(queue string, n, twiceAtMost int, fault func()) {
 // cuts cuts the link several times, somewhere in the messages or in the answers.
 func (s *storm) cuts() {
 	for i := range 6 {
-		way, bytes := proxy.Up, 50_000+s.rand.Int64N(100_000)
+		way, bytes := s.data, 50_000+s.rand.Int64N(100_000)
 		if i%2 == 1 {
-			way, bytes = proxy.Down, 100+s.rand.Int64N(1_000)
+			way, bytes = s.answers, 100+s.rand.Int64N(1_000)
 		}
 		goal := s.link.Passed(way) + bytes
 		s.link.CutAfterBytes(way, bytes)
@@ -153,12 +177,12 @@ func (s *storm) kill(b *broker.Broker) {
 }
 
 func (s *storm) killOnce(b *broker.Broker) {
-	goal := s.link.Passed(proxy.Up) + 100_000 + s.rand.Int64N(200_000)
+	goal := s.link.Passed(s.data) + 100_000 + s.rand.Int64N(200_000)
 	wait.For(s.t, patience, "in the midst", func() (string, bool) {
-		passed := s.link.Passed(proxy.Up)
+		passed := s.link.Passed(s.data)
 		return fmt.Sprintf("%d of %d bytes", passed, goal), passed >= goal
 	})
 	b.Kill9()
-	s.killed = append(s.killed, s.link.Passed(proxy.Up))
+	s.killed = append(s.killed, s.link.Passed(s.data))
 	b.Restart()
 }

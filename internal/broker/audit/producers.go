@@ -50,17 +50,11 @@ func (p *Producers) Seen(id message.MessageID) bool {
 // Has reports whether a number is recorded, without recording it.
 func (p *Producers) Has(id message.MessageID) bool {
 	w := p.known[id.Producer]
-	if w == nil || id.Text != "" || id.Sequence > w.high || w.high-id.Sequence >= p.depth {
+	if w == nil || id.Text != "" || id.Sequence < 0 || id.Sequence > w.high ||
+		w.high-id.Sequence >= p.depth {
 		return false
 	}
 	return w.bits[id.Sequence%p.depth/64]&(1<<(id.Sequence%64)) != 0
-}
-
-// Forget takes a number back: the message was refused after all.
-func (p *Producers) Forget(id message.MessageID) {
-	if w := p.known[id.Producer]; w != nil && w.high-id.Sequence < p.depth {
-		w.bits[id.Sequence%p.depth/64] &^= 1 << (id.Sequence % 64)
-	}
 }
 
 func (p *Producers) admit(id message.MessageID) *numbers {
