@@ -20,11 +20,6 @@ type Outbox interface {
 	Close(why string)
 }
 
-// Holder is an Outbox whose peer can be made to wait: while it is held, nothing more is read.
-type Holder interface {
-	Hold(on bool)
-}
-
 // Remote says where a connection comes from.
 type Remote struct {
 	Address      string
@@ -435,21 +430,6 @@ func (c *Connection) close(why string) {
 
 // Opened reports whether the peer was let in.
 func (c *Connection) Opened() bool { return c.opened }
-
-// Refuse answers a message that did not get here whole, of which only what precedes its body is
-// known. A transaction that it was sent in without asking an answer can only roll back.
-func (c *Connection) Refuse(m *message.Message, why error) {
-	if c.closed {
-		return
-	}
-	if tx := c.transactions[m.Transaction]; tx != nil && tx.broken == nil && !m.ResponseRequired {
-		tx.broken = why
-	}
-	c.b.counts.Reasons[message.FrameTooBig]++
-	c.b.tell(Event{Kind: SendRefused, Reason: message.FrameTooBig, Dest: m.Destination,
-		Text: m.ID.String() + ": " + why.Error(), Count: 1})
-	c.refuse(&m.Header, why)
-}
 
 // Gone tells that the connection's socket is gone.
 func (c *Connection) Gone() {

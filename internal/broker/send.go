@@ -363,3 +363,18 @@ func expiredCause(m *message.Message) string {
 	return "java.lang.Throwable: Message Expired. Expiration:" +
 		strconv.FormatInt(m.Expiration, 10)
 }
+
+// Refuse answers a message that did not get here whole, of which only what precedes its body is
+// known. A transaction that it was sent in without asking an answer can only roll back.
+func (c *Connection) Refuse(m *message.Message, why error) {
+	if c.closed {
+		return
+	}
+	if tx := c.transactions[m.Transaction]; tx != nil && tx.broken == nil && !m.ResponseRequired {
+		tx.broken = why
+	}
+	c.b.counts.Reasons[message.FrameTooBig]++
+	c.b.tell(Event{Kind: SendRefused, Reason: message.FrameTooBig, Dest: m.Destination,
+		Text: m.ID.String() + ": " + why.Error(), Count: 1})
+	c.refuse(&m.Header, why)
+}

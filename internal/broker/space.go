@@ -110,6 +110,11 @@ func (b *Broker) park(d *destination, a *arrival, reason message.Reason) {
 // parkedMost is how many bytes of one connection's sends may wait before it is not read any more.
 const parkedMost = 16 << 20
 
+// Holder is an Outbox whose peer can be made to wait: while it is held, nothing more is read.
+type Holder interface {
+	Hold(on bool)
+}
+
 // pace stops and starts reading the connection. One that consumes is read on, as the room that its
 // sends wait for may be what its acknowledgements make; unless they wait for the disk only.
 func (c *Connection) pace() {
