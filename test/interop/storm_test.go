@@ -23,7 +23,7 @@ type storm struct {
 
 	data, answers proxy.Direction // which way messages go over the link
 
-	killed []int64 // how many bytes had passed at each kill of the present messages
+	faulted []int64 // how many bytes had passed at each kill or stop among the present messages
 }
 
 // unanswered is how many messages the bridge may have sent without an answer, and latency how long
@@ -60,8 +60,8 @@ func faults(t *testing.T, p pair, w way) {
 
 func TestN066ACleanRestartOfEitherSideNeitherLosesNorDoubles(t *testing.T) {
 	s := startStorm(t, pair{broker.Hopwire, broker.Hopwire}, oneWay)
-	s.cross("Q.SENDER", 2000, 0, func() { s.a.Stop(); s.a.Restart() })
-	s.cross("Q.RECEIVER", 2000, 0, func() { s.b.Stop(); s.b.Restart() })
+	s.cross("Q.SENDER", 2000, 0, func() { s.midst(); s.a.Restart() })
+	s.cross("Q.RECEIVER", 2000, 0, func() { s.midst(); s.b.Restart() })
 }
 
 func startStorm(t *testing.T, p pair, w way) *storm {
@@ -116,14 +116,14 @@ func (s *storm) cross(queue string, n, twiceAtMost int, fault func()) {
 	must(s.t, conn.Close())
 	done := s.demand(queue)
 	before := s.link.Passed(s.data)
-	s.killed = nil
+	s.faulted = nil
 	s.heal()
 	fault()
 	s.a.WaitQueue(queue, 60*time.Second, "empty", empty)
 	done()
 	passed := s.link.Passed(s.data)
-	for _, at := range s.killed {
-		s.t.Logf("%s: killed after %d of %d bytes", queue, at-before, passed-before)
+	for _, at := range s.faulted {
+		s.t.Logf("%s: a broker ended after %d of %d bytes", queue, at-before, passed-before)
 	}
 	c := d.Connect(s.b.URL()).Session(jms.DupsOK).Consumer(
 		jms.ConsumerOptions{Dest: "queue://" + queue})
@@ -177,12 +177,17 @@ func (s *storm) kill(b *broker.Broker) {
 }
 
 func (s *storm) killOnce(b *broker.Broker) {
+	s.midst()
+	b.Kill9()
+	b.Restart()
+}
+
+// midst waits until some more of the messages are over and others are not.
+func (s *storm) midst() {
 	goal := s.link.Passed(s.data) + 100_000 + s.rand.Int64N(200_000)
 	wait.For(s.t, patience, "in the midst", func() (string, bool) {
 		passed := s.link.Passed(s.data)
 		return fmt.Sprintf("%d of %d bytes", passed, goal), passed >= goal
 	})
-	b.Kill9()
-	s.killed = append(s.killed, s.link.Passed(s.data))
-	b.Restart()
+	s.faulted = append(s.faulted, s.link.Passed(s.data))
 }
