@@ -83,6 +83,9 @@ func Load(path string, o Options) (*Setup, error) {
 		return nil, fmt.Errorf("%w:\n%s\n(--ignore-security and --ignore-unknown-plugins start"+
 			" anyway)", ErrRefused, strings.Join(lines, "\n"))
 	}
+	if err := check(c.Broker(), c.Compat); err != nil {
+		return nil, err
+	}
 	return &Setup{c, o.withDefaults()}, nil
 }
 

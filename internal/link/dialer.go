@@ -131,7 +131,7 @@ func offerTo(c *transport.Conn, uri string) (wire.Offer, error) {
 	if err != nil {
 		return offer, err
 	}
-	if u, err := transport.ParseURI(uri); err == nil {
+	if u, err := transport.ParseURI(uri); err == nil && offer.Options.Host == "" {
 		offer.Options.Host = u.Host
 	}
 	return offer, nil
