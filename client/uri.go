@@ -1,11 +1,13 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,14 +53,28 @@ func parseURI(uri string) (*target, error) {
 	t := &target{uri: uri, settings: defaultSettings()}
 	if rest, ok := strings.CutPrefix(uri, "failover:"); ok {
 		if err := t.parseFailover(strings.TrimPrefix(rest, "//")); err != nil {
-			return nil, fmt.Errorf("%s: %w", uri, err)
+			return nil, fmt.Errorf("%s: %w", shown(uri), err)
 		}
 		return t, nil
 	}
 	if err := t.parseTCP(uri); err != nil {
-		return nil, fmt.Errorf("%s: %w", uri, err)
+		return nil, fmt.Errorf("%s: %w", shown(uri), err)
 	}
 	return t, nil
+}
+
+// secrets are the parts of a URI that may hold passwords: options, up to the end of the member of a
+// list that they belong to, and what stands before an @.
+var secrets = regexp.MustCompile(`\?[^),]*|//[^/?(),]*@`)
+
+// shown is a URI as errors show it.
+func shown(uri string) string {
+	return secrets.ReplaceAllStringFunc(uri, func(secret string) string {
+		if secret[0] == '/' {
+			return "//"
+		}
+		return ""
+	})
 }
 
 func (t *target) parseFailover(rest string) error {
@@ -74,7 +90,7 @@ func (t *target) parseFailover(rest string) error {
 		}
 		list, query = rest[1:end], rest[end+1:]
 		if query != "" && query[0] != '?' {
-			return fmt.Errorf("%q after the list of brokers; options begin with '?'", query)
+			return fmt.Errorf("%q after the list of brokers; options begin with '?'", shown(query))
 		}
 		query = strings.TrimPrefix(query, "?")
 	}
@@ -102,14 +118,14 @@ func (t *target) parseFailover(rest string) error {
 
 func (t *target) parseTCP(uri string) error {
 	u, err := url.Parse(uri)
-	if err != nil {
-		return err
+	if bad, is := errors.AsType[*url.Error](err); is {
+		return bad.Err // without the URI, which the caller shows
 	}
 	if u.Scheme != "tcp" {
 		return fmt.Errorf("scheme %q; use tcp://host:port or failover:(tcp://...)", u.Scheme)
 	}
 	if u.Hostname() == "" {
-		return fmt.Errorf("%s has no host; write tcp://host:port", uri)
+		return fmt.Errorf("no host; write tcp://host:port")
 	}
 	port := u.Port()
 	if port == "" {
@@ -196,7 +212,7 @@ func apply(query string, options map[string]setter) error {
 			return fmt.Errorf("unknown option %s; known are %s", key, alike(key, options))
 		}
 		if err := set(values[key][len(values[key])-1]); err != nil {
-			return fmt.Errorf("option %s=%q: %w", key, values.Get(key), err)
+			return fmt.Errorf("option %s: %w", key, err)
 		}
 	}
 	return nil
