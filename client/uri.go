@@ -7,12 +7,12 @@ import (
 	"math"
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"hopwire/internal/transport"
 	"hopwire/openwire"
 )
 
@@ -53,28 +53,14 @@ func parseURI(uri string) (*target, error) {
 	t := &target{uri: uri, settings: defaultSettings()}
 	if rest, ok := strings.CutPrefix(uri, "failover:"); ok {
 		if err := t.parseFailover(strings.TrimPrefix(rest, "//")); err != nil {
-			return nil, fmt.Errorf("%s: %w", shown(uri), err)
+			return nil, fmt.Errorf("%s: %w", transport.Shown(uri), err)
 		}
 		return t, nil
 	}
 	if err := t.parseTCP(uri); err != nil {
-		return nil, fmt.Errorf("%s: %w", shown(uri), err)
+		return nil, fmt.Errorf("%s: %w", transport.Shown(uri), err)
 	}
 	return t, nil
-}
-
-// secrets are the parts of a URI that may hold passwords: options, up to the end of the member of a
-// list that they belong to, and what stands before an @.
-var secrets = regexp.MustCompile(`\?[^),]*|//[^/?(),]*@`)
-
-// shown is a URI as errors show it.
-func shown(uri string) string {
-	return secrets.ReplaceAllStringFunc(uri, func(secret string) string {
-		if secret[0] == '/' {
-			return "//"
-		}
-		return ""
-	})
 }
 
 func (t *target) parseFailover(rest string) error {
@@ -90,7 +76,7 @@ func (t *target) parseFailover(rest string) error {
 		}
 		list, query = rest[1:end], rest[end+1:]
 		if query != "" && query[0] != '?' {
-			return fmt.Errorf("%q after the list of brokers; options begin with '?'", shown(query))
+			return fmt.Errorf("%q after the list of brokers; options begin with '?'", transport.Shown(query))
 		}
 		query = strings.TrimPrefix(query, "?")
 	}
