@@ -2,6 +2,7 @@ package hopwire
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"strings"
@@ -101,6 +102,44 @@ func TestBothThatDoNotStartAreNoticed(t *testing.T) {
 	} {
 		if !strings.Contains(notices, want) {
 			t.Errorf("no notice that %s: %s", want, notices)
+		}
+	}
+}
+
+func TestAStoreWithDestinationsKeepsItsBrokersID(t *testing.T) {
+	dir := t.TempDir()
+	started := func(attributes, content string) error {
+		s, err := load(t, `dataDirectory="`+dir+`" `+attributes, content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := s.Open(t.Context())
+		if err != nil {
+			return err
+		}
+		b.Stop()
+		return b.Wait()
+	}
+	const queue = `<destinations><queue physicalName="q"/></destinations>`
+	for i, c := range []struct {
+		attributes, content string
+		refused             bool
+	}{
+		{`brokerId="ID:one"`, "", false},
+		{`brokerId="ID:two"`, queue, false}, // nothing was there
+		{`brokerId="ID:three"`, queue, true},
+		{"", queue, false},
+		{`brokerId="ID:two"`, queue, false},
+		{`brokerId="ID:three" deleteAllMessagesOnStartup="true"`, queue, false},
+		{`brokerId="ID:two"`, "", true},
+	} {
+		err := started(c.attributes, c.content)
+		if refused := errors.Is(err, ErrRefused); refused != c.refused || err != nil && !refused {
+			t.Errorf("start %d, %s: %v", i, c.attributes, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), "\n") ||
+			!strings.Contains(err.Error(), "activemq.xml:2:")) {
+			t.Errorf("not one line with a place: %v", err)
 		}
 	}
 }
