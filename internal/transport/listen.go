@@ -119,13 +119,13 @@ func (l *Listener) admit(c net.Conn, handle func(*Conn)) {
 	n := l.open.Add(1)
 	if most := l.opt.MaximumConnections; most > 0 && n > int64(most) {
 		l.open.Add(-1)
-		c.Close()
 		if time.Since(l.full) >= reportEvery {
 			l.full = time.Now()
 			l.log.Warn("connections are refused: maximumConnections is reached; raise it in the uri",
 				slog.String("connector", l.uri.String()), slog.Int("maximumConnections", most),
 				slog.String("remote", c.RemoteAddr().String()))
 		}
+		c.Close()
 		return
 	}
 	conn := Wrap(c, l.opt)
