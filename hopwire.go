@@ -83,6 +83,9 @@ func Load(path string, o Options) (*Setup, error) {
 		return nil, fmt.Errorf("%w:\n%s\n(--ignore-security and --ignore-unknown-plugins start"+
 			" anyway)", ErrRefused, strings.Join(lines, "\n"))
 	}
+	if err := check(c.Broker(), c.Compat); err != nil {
+		return nil, err
+	}
 	return &Setup{c, o.withDefaults()}, nil
 }
 
@@ -153,17 +156,26 @@ func (s *Setup) openStore(ctx context.Context, c *config.Broker,
 	if err != nil {
 		return nil, "", err
 	}
-	id, err := keepID(st, fresh, c.ID != "")
-	if err == nil && c.DeleteAllMessagesOnStartup {
+	if c.DeleteAllMessagesOnStartup {
 		err = empty(st)
 	}
+	id := fresh
+	if err == nil {
+		id, err = keepID(st, fresh, c.ID != "")
+	}
 	if err != nil {
+		if errors.Is(err, ErrRefused) {
+			err = fmt.Errorf("%s: %w", c.Pos, err)
+		}
 		return nil, "", errors.Join(err, st.Close())
 	}
 	return st, id, nil
 }
 
-// keepID gives the id that the store's broker has; a new store, or a configured id, sets it.
+// keepID gives the id that the store's broker has; a new store, or a configured id, sets it. While
+// the store has destinations another id is refused: their receipts and forward marks count by how
+// often the own id is in a path, and would be void. Receipts cannot be listed without their
+// peers, so every destination counts.
 func keepID(st store.Store, fresh message.BrokerID, configured bool) (message.BrokerID, error) {
 	old, err := st.Meta(metaBrokerID)
 	if err != nil {
@@ -174,6 +186,17 @@ func keepID(st store.Store, fresh message.BrokerID, configured bool) (message.Br
 	}
 	if string(old) == string(fresh) {
 		return fresh, nil
+	}
+	if old != nil {
+		switch headers, err := st.Headers(); {
+		case err != nil:
+			return "", err
+		case len(headers) > 0:
+			return "", fmt.Errorf("%w: brokerId is %s, but the store belongs to %s and has %d"+
+				" destinations, whose messages could come twice under another id; set brokerId to that,"+
+				" leave it out, or use an empty data folder (or deleteAllMessagesOnStartup once)",
+				ErrRefused, fresh, old, len(headers))
+		}
 	}
 	return fresh, st.Apply([]*store.Batch{{Ops: []store.Op{
 		{Kind: store.PutMeta, Name: metaBrokerID, Value: []byte(fresh)}}}})

@@ -1,6 +1,7 @@
 package hopwire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 	"hopwire/internal/manage/control"
 	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
-	"hopwire/internal/security"
 	"hopwire/internal/selector"
 	"hopwire/internal/store"
 	"hopwire/internal/transport"
@@ -29,10 +29,34 @@ type edges struct {
 	group      *rungroup.Group // links, listeners, the control socket
 	loops      *rungroup.Group // the loop; it outlives the others
 	hub        *wire.Hub
-	listeners  []*openwire.Listener
-	connectors []*bridge.Connector
+	listeners  []listener
+	connectors []connector
 	control    *control.Server
 	stopping   chan struct{}
+}
+
+// listener is the open port of a transportConnector.
+type listener struct {
+	*openwire.Listener
+	config *config.Transport
+}
+
+// address is where the port is reached.
+func (l *listener) address() string { return l.config.URI.Scheme + "://" + l.Addr() }
+
+// connector is one bridge of a networkConnector.
+type connector struct {
+	*bridge.Connector
+	config    *config.Network
+	options   bridge.Options
+	addresses map[string]string // by URI, without its options
+}
+
+// Status is the bridge's, with an address that shows no options.
+func (c *connector) Status() bridge.Status {
+	s := c.Connector.Status()
+	s.URI = cmp.Or(c.addresses[s.URI], s.URI)
+	return s
 }
 
 // drainTime bounds each phase of a clean stop.
@@ -98,7 +122,7 @@ func (s *Setup) mayListen(c *config.Broker) error {
 	if c.Auth != nil {
 		return nil
 	}
-	for _, t := range c.Transports {
+	for _, t := range opened(c) {
 		ip := net.ParseIP(t.URI.Host)
 		if t.URI.Host == "localhost" || ip != nil && ip.IsLoopback() {
 			continue
@@ -166,22 +190,18 @@ func (s demandSelector) Matches(m *message.Message) bool {
 	return s.Selector.Matches(message.View{Message: m})
 }
 
-func authenticator(a *config.SimpleAuth) (broker.Authenticator, error) {
-	o := security.SimpleOptions{AnonymousAccessAllowed: a.Anonymous,
-		AnonymousUser: a.AnonymousUser, AnonymousGroup: a.AnonymousGroup}
-	for _, u := range a.Users {
-		o.Users = append(o.Users, security.User{Name: u.Name, Password: u.Password,
-			Groups: u.Groups})
-	}
-	return security.NewSimple(o)
-}
-
 // makeConnectors makes a bridge for each peer of each networkConnector.
 func (b *Broker) makeConnectors() error {
 	for _, n := range b.config.Networks {
 		for _, l := range n.Links {
-			c, err := b.home.Connector(connectorOptions(n, l, b.compat))
-			if err != nil {
+			c := connector{config: n, options: connectorOptions(n, l, b.compat),
+				addresses: map[string]string{}}
+			for _, p := range l.Peers {
+				c.addresses[p.URI.Text()] = p.URI.String()
+			}
+			c.options.URIs = inTurn(l, c.options.URIs)
+			var err error
+			if c.Connector, err = b.home.Connector(c.options); err != nil {
 				return fmt.Errorf("%s: networkConnector %s: %w", n.Pos, n.Name, err)
 			}
 			b.connectors = append(b.connectors, c)
@@ -190,9 +210,20 @@ func (b *Broker) makeConnectors() error {
 	return nil
 }
 
+// opened are the transportConnectors that get a port.
+func opened(c *config.Broker) []*config.Transport {
+	var out []*config.Transport
+	for _, t := range c.Transports {
+		if t.AutoStart {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // url is where clients reach the broker: its first connector.
 func (b *Broker) url() string {
-	for _, t := range b.config.Transports {
+	for _, t := range opened(b.config) {
 		return t.URI.String()
 	}
 	return "vm://" + b.config.Name
@@ -205,13 +236,13 @@ func (b *Broker) open() error {
 		return nil
 	})
 	peers := link.NewPeers(b.home, b.log)
-	for _, t := range b.config.Transports {
+	for _, t := range opened(b.config) {
 		l, err := openwire.Listen(openwire.Options{Name: t.Name, URI: t.URI.Text(), Broker: b.core,
 			Hub: b.hub, Group: b.group, Peers: peers, Log: b.log})
 		if err != nil {
 			return fmt.Errorf("%s: connector %s: %w", t.Pos, t.Name, err)
 		}
-		b.listeners = append(b.listeners, l)
+		b.listeners = append(b.listeners, listener{l, t})
 	}
 	server, socket, err := control.Listen(b.config.Name, b.DataFolder(), b)
 	if err != nil {
@@ -225,29 +256,20 @@ func (b *Broker) open() error {
 	return nil
 }
 
-// StartBridges lets the broker's network connectors dial.
+// StartBridges lets the broker's network connectors dial. Those with autoStart=false are stopped.
 func (b *Broker) StartBridges() {
 	b.loop.Post(func() {
 		for _, p := range b.core.DoubtedPeers() {
 			b.home.WatchDoubts(p, b.home.InDoubtTimeout())
 		}
-		for i, n := range b.connectorConfigs() {
-			if n.AutoStart {
-				b.connectors[i].Start()
+		for _, c := range b.connectors {
+			if c.config.AutoStart {
+				c.Start()
+			} else {
+				c.Stop(nil)
 			}
 		}
 	})
-}
-
-// connectorConfigs gives the networkConnector of each connector, in their order.
-func (b *Broker) connectorConfigs() []*config.Network {
-	var out []*config.Network
-	for _, n := range b.config.Networks {
-		for range n.Links {
-			out = append(out, n)
-		}
-	}
-	return out
 }
 
 // watch waits for the reason to end, and ends.
@@ -316,9 +338,8 @@ func (b *Broker) drain(ctx context.Context) error {
 // Addresses are where the broker listens.
 func (b *Broker) Addresses() []string {
 	var out []string
-	for i, l := range b.listeners {
-		out = append(out, b.config.Transports[i].Name+"  "+b.config.Transports[i].URI.Scheme+"://"+
-			l.Addr())
+	for _, l := range b.listeners {
+		out = append(out, l.config.Name+"  "+l.address())
 	}
 	return out
 }
@@ -353,10 +374,9 @@ func (b *Broker) bridges() []manage.Bridge {
 func (b *Broker) Status(ctx context.Context) (*manage.Status, error) {
 	s := &manage.Status{Version: Version, PID: pid, Compat: b.compat, DataFolder: b.DataFolder(),
 		UptimeMs: time.Since(b.started).Milliseconds()}
-	for i, l := range b.listeners {
-		t := b.config.Transports[i]
-		s.Connectors = append(s.Connectors, manage.Connector{Name: t.Name,
-			Address: t.URI.Scheme + "://" + l.Addr()})
+	for _, l := range b.listeners {
+		s.Connectors = append(s.Connectors, manage.Connector{Name: l.config.Name,
+			Address: l.address()})
 	}
 	if !b.loop.Call(ctx, func() {
 		s.FromBroker(b.core.Status())

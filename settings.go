@@ -2,6 +2,9 @@ package hopwire
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -11,6 +14,9 @@ import (
 	"hopwire/internal/broker"
 	"hopwire/internal/config"
 	"hopwire/internal/message"
+	"hopwire/internal/security"
+	"hopwire/internal/transport"
+	"hopwire/internal/wire"
 )
 
 // Memory that messages may take when the configuration gives a share of the Java heap or nothing:
@@ -114,7 +120,75 @@ func connectorOptions(n *config.Network, link config.Link, compat int) bridge.Op
 	o.MaxReconnectDelay = n.BackOff.Max
 	o.UseExponentialBackOff = n.BackOff.Exponential
 	o.MinConnectTime = n.BackOff.MinConnectTime
+	o.AdvisoryForFailedForward = n.AdvisoryForFailed
+	o.InDoubtTimeout = n.InDoubtTimeout
+	if n.InDoubtTimeout < 0 {
+		o.InDoubtTimeout = bridge.NeverTimeout
+	}
+	o.ForwardAhead, o.StrictOrder = n.ForwardAhead, n.StrictOrder
 	return o
+}
+
+// inTurn gives the order in which a link's addresses are tried.
+func inTurn(l config.Link, uris []string) []string {
+	if l.Randomize {
+		rand.Shuffle(len(uris), func(i, j int) { uris[i], uris[j] = uris[j], uris[i] })
+	}
+	return uris
+}
+
+// check reports what a broker of this configuration could not be started with, a line each: what
+// the parts of the house refuse is a mistake of the file.
+func check(c *config.Broker, compat int) error {
+	var errs []error
+	for _, t := range c.Transports {
+		if err := checkURI(t.URI); err != nil {
+			errs = append(errs, fmt.Errorf("%s: connector %s: %w", t.Pos, t.Name, err))
+		}
+	}
+	for _, n := range c.Networks {
+		for _, l := range n.Links {
+			o := connectorOptions(n, l, compat)
+			if err := o.Validate(); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", n.Pos, err))
+			}
+			for _, p := range l.Peers {
+				if err := checkURI(p.URI); err != nil {
+					errs = append(errs, fmt.Errorf("%s: networkConnector %s: %w", n.Pos, n.Name, err))
+				}
+			}
+		}
+	}
+	if c.Auth != nil {
+		if _, err := authenticator(c.Auth); err != nil {
+			errs = append(errs, fmt.Errorf("%s: simpleAuthenticationPlugin: %w", c.Pos, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkURI(u *config.URI) error {
+	t, err := transport.ParseURI(u.Text())
+	if err != nil {
+		return err
+	}
+	o, err := transport.ParseOptions(t)
+	if err != nil {
+		return err
+	}
+	_, err = wire.OfferOf(o.WireFormat)
+	return err
+}
+
+// authenticator is the broker's for a simpleAuthenticationPlugin.
+func authenticator(a *config.SimpleAuth) (broker.Authenticator, error) {
+	o := security.SimpleOptions{AnonymousAccessAllowed: a.Anonymous,
+		AnonymousUser: a.AnonymousUser, AnonymousGroup: a.AnonymousGroup}
+	for _, u := range a.Users {
+		o.Users = append(o.Users, security.User{Name: u.Name, Password: u.Password,
+			Groups: u.Groups})
+	}
+	return security.NewSimple(o)
 }
 
 func destinations(list []config.NetworkDestination) []message.Destination {

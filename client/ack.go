@@ -13,6 +13,15 @@ import (
 
 // run is the goroutine of a consumer with a handler.
 func (k *Consumer) run(ctx context.Context, h Handler) error {
+	c, me := k.session.conn, goroutine()
+	c.mu.Lock()
+	c.handlers[me] = k.session
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.handlers, me)
+		c.mu.Unlock()
+	}()
 	for {
 		m, err := k.receive(ctx, false)
 		over := m == nil && (ctx.Err() != nil || k.isOver())

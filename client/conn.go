@@ -1,10 +1,12 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +22,8 @@ type Conn struct {
 	id       *openwire.ConnectionId
 	info     *openwire.ConnectionInfo
 	done     chan struct{}   // closed when the connection is over
-	tasks    *rungroup.Group // supervisor, callbacks and handlers
+	tasks    *rungroup.Group // supervisor and handlers
+	calls    *rungroup.Group // the goroutine for callbacks
 
 	mu        sync.Mutex    // guards what follows and everything in sessions, producers, consumers
 	link      *link         // nil while there is none
@@ -41,6 +44,8 @@ type Conn struct {
 	audit     audit
 	events    []func()
 	eventKick chan struct{}
+	caller    string              // the goroutine for callbacks
+	handlers  map[string]*Session // goroutines of handlers
 }
 
 // call is a command that waits for its answer. done is called once with mu held.
@@ -76,7 +81,8 @@ func Dial(ctx context.Context, uri string, opts ...Option) (*Conn, error) {
 		target: t, settings: t.settings, done: make(chan struct{}), up: make(chan struct{}),
 		commands: 1, pending: map[int32]*call{}, consumers: map[openwire.ConsumerId]*Consumer{},
 		producers: map[openwire.ProducerId]*Producer{}, eventKick: make(chan struct{}, 1),
-		tasks: rungroup.New(context.Background()),
+		tasks: rungroup.New(context.Background()), calls: rungroup.New(context.Background()),
+		handlers: map[string]*Session{},
 	}
 	for _, o := range opts {
 		o(&c.settings)
@@ -105,7 +111,7 @@ func Dial(ctx context.Context, uri string, opts ...Option) (*Conn, error) {
 	c.link = l
 	close(c.up)
 	c.tasks.Go("supervise", func(ctx context.Context) error { return c.supervise(ctx, l) })
-	c.tasks.Go("call back", func(context.Context) error { return c.callBack() })
+	c.calls.Go("call back", func(context.Context) error { return c.callBack() })
 	return c, nil
 }
 
@@ -144,14 +150,24 @@ func (c *Conn) Err() error {
 
 // Close closes all sessions, takes leave from the broker and waits for the connection's goroutines,
 // handlers included. When the context is done first, the connection is cut and its error
-// returned. A second Close returns nil.
+// returned; a handler that still runs is not waited for. A second Close only waits. Called by a
+// message handler of the connection it does nothing and returns ErrOwnHandler; the error and state
+// handlers may call it, and are not waited for then.
 func (c *Conn) Close(ctx context.Context) error {
+	me := goroutine()
 	c.mu.Lock()
+	if c.handlers[me] != nil {
+		c.mu.Unlock()
+		return fmt.Errorf("closing the connection: %w", ErrOwnHandler)
+	}
+	groups := []*rungroup.Group{c.tasks, c.calls}
+	if c.caller == me {
+		groups = groups[:1]
+	}
 	over := c.ending || c.goneLocked()
 	if over {
 		c.mu.Unlock()
-		_ = c.tasks.Wait() // they report by the handlers
-		return nil
+		return wait(ctx, groups)
 	}
 	sessions := append([]*Session(nil), c.sessions...)
 	c.mu.Unlock()
@@ -163,8 +179,37 @@ func (c *Conn) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.failLocked(ErrClosed)
 	c.mu.Unlock()
-	_ = c.tasks.Wait() // they report by the handlers
+	if late := wait(ctx, groups); err == nil {
+		err = late
+	}
 	return err
+}
+
+// wait waits until nothing of the groups runs; what ended it was reported by the handlers.
+func wait(ctx context.Context, groups []*rungroup.Group) error {
+	ended := make(chan struct{})
+	rungroup.New(context.Background()).Go("wait", func(context.Context) error {
+		for _, g := range groups {
+			_ = g.Wait()
+		}
+		close(ended)
+		return nil
+	})
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// goroutine names the goroutine that calls it, so that a call which would wait for itself is
+// known: handlers give the package no other sign of who calls.
+func goroutine() string {
+	text := make([]byte, 64)
+	text = text[:runtime.Stack(text, false)]
+	name, _, _ := bytes.Cut(text, []byte(" ["))
+	return string(name)
 }
 
 // leave removes the connection at the broker, if there is a link, and closes the link.
@@ -226,6 +271,7 @@ func (c *Conn) failLocked(err error) {
 	}
 	close(c.done)
 	c.tasks.Stop()
+	c.calls.Stop()
 	if c.link != nil {
 		c.link.close(err)
 		c.link = nil
@@ -247,6 +293,9 @@ func (c *Conn) postLocked(f func()) {
 
 // callBack is the goroutine that calls the program's functions.
 func (c *Conn) callBack() error {
+	c.mu.Lock()
+	c.caller = goroutine()
+	c.mu.Unlock()
 	for {
 		over := false
 		select {

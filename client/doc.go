@@ -30,6 +30,11 @@
 //
 // All methods of Conn, Session, Producer, Consumer, Browser and Requester may be called from
 // several goroutines. A Message belongs to one goroutine at a time. Functions given to the package
-// (handlers, confirmations) may call it, but not Session.Close and Conn.Close, which wait for
-// them.
+// (handlers, confirmations) may call it; Session.Close and Conn.Close, which wait for message
+// handlers, return ErrOwnHandler to them.
+//
+// # Size
+//
+// It has a little over 4,000 lines: connection, sessions and failover are one state under one lock,
+// which a split would have to export.
 package client

@@ -19,6 +19,9 @@ var (
 	ErrInDoubt = errors.New("commit in doubt")
 	// ErrRolledBack is a commit that could not be, and was rolled back.
 	ErrRolledBack = errors.New("transaction rolled back")
+	// ErrOwnHandler is a call by a handler that would wait for that handler: let it return first,
+	// or make the call on another goroutine.
+	ErrOwnHandler = errors.New("called by a handler that it would wait for")
 	// ErrInterrupted ends a browser whose connection was replaced.
 	ErrInterrupted = errors.New("interrupted by a lost connection")
 )

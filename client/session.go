@@ -86,10 +86,15 @@ func (c *Conn) Session(ctx context.Context, mode AckMode) (*Session, error) {
 func (s *Session) Mode() AckMode { return s.mode }
 
 // Close closes the session's consumers and producers. An open transaction is rolled back. Close
-// waits for handlers that run, so they must not call it.
+// waits for handlers that run, as long as the context allows; called by one of them it does nothing
+// and returns ErrOwnHandler.
 func (s *Session) Close(ctx context.Context) error {
-	c := s.conn
+	c, me := s.conn, goroutine()
 	c.mu.Lock()
+	if c.handlers[me] == s {
+		c.mu.Unlock()
+		return fmt.Errorf("closing the session: %w", ErrOwnHandler)
+	}
 	if s.err != nil {
 		c.mu.Unlock()
 		return nil

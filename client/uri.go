@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"hopwire/internal/transport"
 	"hopwire/openwire"
 )
 
@@ -51,12 +53,12 @@ func parseURI(uri string) (*target, error) {
 	t := &target{uri: uri, settings: defaultSettings()}
 	if rest, ok := strings.CutPrefix(uri, "failover:"); ok {
 		if err := t.parseFailover(strings.TrimPrefix(rest, "//")); err != nil {
-			return nil, fmt.Errorf("%s: %w", uri, err)
+			return nil, fmt.Errorf("%s: %w", transport.Shown(uri), err)
 		}
 		return t, nil
 	}
 	if err := t.parseTCP(uri); err != nil {
-		return nil, fmt.Errorf("%s: %w", uri, err)
+		return nil, fmt.Errorf("%s: %w", transport.Shown(uri), err)
 	}
 	return t, nil
 }
@@ -74,7 +76,7 @@ func (t *target) parseFailover(rest string) error {
 		}
 		list, query = rest[1:end], rest[end+1:]
 		if query != "" && query[0] != '?' {
-			return fmt.Errorf("%q after the list of brokers; options begin with '?'", query)
+			return fmt.Errorf("%q after the list of brokers; options begin with '?'", transport.Shown(query))
 		}
 		query = strings.TrimPrefix(query, "?")
 	}
@@ -102,14 +104,14 @@ func (t *target) parseFailover(rest string) error {
 
 func (t *target) parseTCP(uri string) error {
 	u, err := url.Parse(uri)
-	if err != nil {
-		return err
+	if bad, is := errors.AsType[*url.Error](err); is {
+		return bad.Err // without the URI, which the caller shows
 	}
 	if u.Scheme != "tcp" {
 		return fmt.Errorf("scheme %q; use tcp://host:port or failover:(tcp://...)", u.Scheme)
 	}
 	if u.Hostname() == "" {
-		return fmt.Errorf("%s has no host; write tcp://host:port", uri)
+		return fmt.Errorf("no host; write tcp://host:port")
 	}
 	port := u.Port()
 	if port == "" {
@@ -196,7 +198,7 @@ func apply(query string, options map[string]setter) error {
 			return fmt.Errorf("unknown option %s; known are %s", key, alike(key, options))
 		}
 		if err := set(values[key][len(values[key])-1]); err != nil {
-			return fmt.Errorf("option %s=%q: %w", key, values.Get(key), err)
+			return fmt.Errorf("option %s: %w", key, err)
 		}
 	}
 	return nil

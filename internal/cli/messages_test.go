@@ -15,11 +15,12 @@ import (
 	"hopwire/test/interop/broker"
 )
 
-// verbs are the commands that send, receive and browse.
+// verbs are the commands that send, receive and browse, and the one that reads files.
 type verbs struct {
 	Producer producerCommand `cmd:""`
 	Consumer consumerCommand `cmd:""`
 	Browse   browseCommand   `cmd:""`
+	Start    startCommand    `cmd:""`
 }
 
 // play runs a command line and gives what it printed and its exit code.
@@ -146,5 +147,25 @@ func TestShortSelectors(t *testing.T) {
 		if got := selector([]string{short}); got != want {
 			t.Errorf("%s becomes %s, want %s", short, got, want)
 		}
+	}
+}
+
+func TestAWrongFileIsAUsageErrorWithItsPlace(t *testing.T) {
+	for content, want := range map[string]string{
+		`<networkConnectors><networkConnector uri="static:(tcp://h:1)"
+			advisoryAckPercentage="0"/></networkConnectors>`: `activemq.xml:3:\d+: advisoryAck`,
+		`<transportConnectors><transportConnector
+			uri="tcp://127.0.0.1:0?wireFormat.version=99"/></transportConnectors>`: `activemq.xml:2:\d+:` +
+			` .*version=99`,
+		`<transportConnectors><transportConnector uri="tcp://0.0.0.0:0"/></transportConnectors>` +
+			`<plugins><authorizationPlugin/></plugins>`: `activemq.xml:2:\d+: .*restricts access`,
+	} {
+		path := filepath.Join(t.TempDir(), "activemq.xml")
+		text := `<broker xmlns="http://activemq.apache.org/schema/core" persistent="false">` + "\n" +
+			content + `</broker>`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, exitUsage, want, "start", path)
 	}
 }

@@ -302,7 +302,7 @@ func payload(ctx context.Context, where string) (string, error) {
 		defer http.DefaultClient.CloseIdleConnections()
 		if response.StatusCode != http.StatusOK {
 			body.Close()
-			return "", fmt.Errorf("--payloadUrl %s: %s", where, response.Status)
+			return "", fmt.Errorf("--payloadUrl %s: %s", u.Redacted(), response.Status)
 		}
 	case "file", "":
 		path := u.Path

@@ -61,9 +61,6 @@ func (b *builder) transport(n *bean) *Transport {
 		Name:                         n.connectorName(u),
 		URI:                          u,
 		Protocol:                     "openwire",
-		MaxConnections:               options["server"].int("maximumConnections"),
-		WireFormat:                   wireFormat(options["wireFormat."]),
-		Socket:                       socket(options["transport."]),
 		LinkStealing:                 n.bool("allowLinkStealing"),
 		MaxProducers:                 n.int("maximumProducersAllowedPerConnection"),
 		MaxConsumers:                 n.int("maximumConsumersAllowedPerConnection"),
@@ -72,17 +69,15 @@ func (b *builder) transport(n *bean) *Transport {
 		UpdateClusterClientsOnRemove: n.bool("updateClusterClientsOnRemove"),
 		AuditNetworkProducers:        n.bool("auditNetworkProducers"),
 		AutoStart:                    n.bool("autoStart"),
-		Published:                    Published{Host: "DEFAULT"},
+	}
+	if !t.AutoStart {
+		b.notice(n.at("autoStart"), Warning, "connector %s is not opened: autoStart is false", t.Name)
 	}
 	t.LinkStealing = t.LinkStealing || options["server"].bool("allowLinkStealing")
 	for part := range strings.SplitSeq(n.text("updateClusterFilter"), ",") {
 		if part = strings.TrimSpace(part); part != "" {
 			t.UpdateClusterFilter = append(t.UpdateClusterFilter, part)
 		}
-	}
-	if p := n.one("publishedAddressPolicy"); p != nil {
-		t.Published = Published{Host: strings.ToUpper(p.text("publishedHostStrategy")),
-			Query: p.text("clusterClientUriQuery")}
 	}
 	return t
 }
@@ -104,36 +99,6 @@ func (n *bean) connectorName(u *URI) string {
 		return name
 	}
 	return u.String()
-}
-
-func wireFormat(n *bean) WireFormat {
-	w := WireFormat{
-		Version:       n.int("version"),
-		Cache:         n.bool("cacheEnabled"),
-		CacheSize:     n.int("cacheSize"),
-		Tight:         n.bool("tightEncodingEnabled"),
-		NoDelay:       n.bool("tcpNoDelayEnabled"),
-		MaxInactivity: n.millis("maxInactivityDuration"),
-		InitialDelay:  n.millis("maxInactivityDurationInitalDelay"),
-		MaxFrameBytes: n.size("maxFrameSize"),
-		VirtualHost:   n.text("host"),
-	}
-	if !n.bool("maxFrameSizeEnabled") {
-		w.MaxFrameBytes = math.MaxInt64
-	}
-	return w
-}
-
-func socket(n *bean) Socket {
-	return Socket{
-		WriteTimeout:      n.millis("soWriteTimeout"),
-		KeepAlive:         n.bool("keepAlive"),
-		NoDelay:           n.bool("tcpNoDelay"),
-		BufferBytes:       n.size("socketBufferSize"),
-		InactivityMonitor: n.bool("useInactivityMonitor"),
-		SendKeepAlives:    n.bool("useKeepAlive"),
-		ConnectTimeout:    n.millis("connectionTimeout"),
-	}
 }
 
 // networks binds the network connectors of a broker.
@@ -196,6 +161,13 @@ func (b *builder) network(n *bean) *Network {
 		AdvisoryForFailed:                n.bool("advisoryForFailedForward"),
 		ClientIDToken:                    n.raw("clientIdToken"),
 		AutoStart:                        n.bool("autoStart"),
+		InDoubtTimeout:                   n.millis("inDoubtTimeout"),
+		ForwardAhead:                     n.bool("forwardAhead"),
+		StrictOrder:                      n.bool("strictOrder"),
+	}
+	if !out.AutoStart {
+		b.notice(n.at("autoStart"), Warning, "network connector %s stays stopped: autoStart is false, "+
+			"and there is no command yet that starts it", out.Name)
 	}
 	if n.has("remoteUserName") {
 		out.RemoteUserName = n.raw("remoteUserName")
@@ -233,20 +205,22 @@ func (b *builder) ttl(n *bean, name string, to *int) {
 
 // checkNetwork tests values against their ranges and against each other.
 func (b *builder) checkNetwork(n *bean, c *Network) {
-	atLeast := func(name string, value, least int) {
-		if value < least {
-			b.problem(n.at(name), "%s on <networkConnector> must be at least %d, not %d", name, least, value)
+	within := func(name string, value, least, most int) {
+		if value < least || value > most {
+			b.problem(n.at(name), "%s on <networkConnector> is from %d to %d, not %d", name, least,
+				most, value)
 		}
 	}
-	atLeast("prefetchSize", c.Prefetch, 1)
-	atLeast("advisoryPrefetchSize", c.AdvisoryPrefetch, 0)
-	if c.AdvisoryAckPct < 0 || c.AdvisoryAckPct > 100 {
-		b.problem(n.at("advisoryAckPercentage"), "advisoryAckPercentage on <networkConnector> is a "+
-			"percentage from 0 to 100, not %d", c.AdvisoryAckPct)
+	if c.Name == "" {
+		b.problem(n.at("name"), "name on <networkConnector> is empty")
 	}
-	if c.ConsumerPriorityBase < math.MinInt8 || c.ConsumerPriorityBase > math.MaxInt8 {
-		b.problem(n.at("consumerPriorityBase"), "consumerPriorityBase on <networkConnector> is from "+
-			"-128 to 127, not %d", c.ConsumerPriorityBase)
+	within("prefetchSize", c.Prefetch, 1, math.MaxInt32)
+	within("advisoryPrefetchSize", n.int("advisoryPrefetchSize"), 0, math.MaxInt32)
+	within("advisoryAckPercentage", c.AdvisoryAckPct, 1, 100)
+	within("consumerPriorityBase", c.ConsumerPriorityBase, math.MinInt8, math.MaxInt8)
+	if ms := n.int("inDoubtTimeout"); ms < 1 && ms != -1 {
+		b.problem(n.at("inDoubtTimeout"), "inDoubtTimeout on <networkConnector> is a number of "+
+			"milliseconds, or -1 for ever, not %d", ms)
 	}
 	if c.SyncDurableSubs && (c.DynamicOnly || !c.ConduitSubscriptions || c.StaticBridge) {
 		b.notice(n.at("syncDurableSubs"), Warning, "syncDurableSubs has no effect with "+
@@ -299,7 +273,7 @@ func (b *builder) links(n *bean, c *Network) bool {
 		for _, m := range u.Members {
 			c.Links = append(c.Links, b.link(m, at))
 		}
-		c.BackOff = backOff(b.options(u, at, "static")["static"])
+		c.BackOff = b.backOff(b.options(u, at, "static")["static"])
 	case u.Scheme == "masterslave":
 		if len(u.Members) < 2 {
 			b.problem(at, "masterslave: needs two or more addresses; for one write static:(%s)",
@@ -310,12 +284,12 @@ func (b *builder) links(n *bean, c *Network) bool {
 		if options.has("randomize") {
 			c.Links[0].Randomize = options.bool("randomize")
 		}
-		c.BackOff = backOff(b.defaultOptions("static", at))
+		c.BackOff = b.backOff(b.defaultOptions("static", at))
 	case u.Scheme == "failover" || schema.SchemeNamed(u.Scheme) != nil && u.Scheme != "multicast":
 		b.notice(at, Warning, "uri on <networkConnector>: %s is no discovery agent and read as "+
 			"static:(%s)", u, u)
 		c.Links = []Link{b.link(u, at)}
-		c.BackOff = backOff(b.defaultOptions("static", at))
+		c.BackOff = b.backOff(b.defaultOptions("static", at))
 	case u.Scheme == "multicast":
 		b.options(u, at, "multicast")
 		fallthrough
@@ -344,8 +318,10 @@ func (b *builder) defaultOptions(place string, at Pos) *bean {
 	return &bean{el: schema.OptionsAt(place), pos: at, compat: b.compat}
 }
 
-func backOff(n *bean) BackOff {
-	return BackOff{
+// backOff binds the waits. An initial wait above the default of the most raises that; one above a
+// most that the file sets is a mistake.
+func (b *builder) backOff(n *bean) BackOff {
+	out := BackOff{
 		Initial:        n.millis("initialReconnectDelay"),
 		Max:            n.millis("maxReconnectDelay"),
 		Exponential:    n.bool("useExponentialBackOff"),
@@ -353,6 +329,22 @@ func backOff(n *bean) BackOff {
 		MaxAttempts:    n.int("maxReconnectAttempts"),
 		MinConnectTime: n.millis("minConnectTime"),
 	}
+	if !n.has("maxReconnectDelay") {
+		out.Max = max(out.Max, out.Initial)
+	}
+	switch {
+	case out.Initial <= 0:
+		b.problem(n.at("initialReconnectDelay"), "initialReconnectDelay of %s: must be at least 1 "+
+			"millisecond, not %s", n.el.Name, n.text("initialReconnectDelay"))
+	case out.Max < out.Initial:
+		b.problem(n.at("maxReconnectDelay"), "maxReconnectDelay of %s is %s, below "+
+			"initialReconnectDelay, which is %s", n.el.Name, n.text("maxReconnectDelay"),
+			n.text("initialReconnectDelay"))
+	}
+	if out.MinConnectTime < 0 {
+		b.problem(n.at("minConnectTime"), "minConnectTime of %s must not be negative", n.el.Name)
+	}
+	return out
 }
 
 // link binds one member of static:(...), which may be a failover of several addresses.
@@ -384,7 +376,6 @@ func (b *builder) peer(u *URI, at Pos) []Peer {
 	if u.Host == "" || u.Port == "" || u.Port == "0" {
 		b.problem(at, "%s has no host:port", u)
 	}
-	options := b.options(u, at, "client", "wireFormat.")
-	return []Peer{{URI: u, WireFormat: wireFormat(options["wireFormat."]),
-		Socket: socket(options["client"])}}
+	b.options(u, at, "client", "wireFormat.")
+	return []Peer{{URI: u}}
 }

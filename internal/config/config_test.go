@@ -295,7 +295,9 @@ func TestURIs(t *testing.T) {
 
 // What a file writes in a URI's options is what the transport acts on.
 func TestOptionsReachTheTransportAsTheyWereWritten(t *testing.T) {
-	for _, value := range []string{"plain", "a b", "a+b", "a%2Bb", "50%", "x&y=z;w", "(a,b)", "ü", "?"} {
+	for _, value := range []string{
+		"plain", "a b", "a+b", "a%2Bb", "50%", "x&y=z;w", "(a,b)", "ü", "?",
+	} {
 		for _, text := range []string{
 			"tcp://127.0.0.1:0?k=" + url.QueryEscape(value),
 			"tcp://127.0.0.1:0?first=1&k=" + url.QueryEscape(value),
@@ -305,7 +307,8 @@ func TestOptionsReachTheTransportAsTheyWereWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			again, err := ParseURI(u.Text())
-			if err != nil || again.Text() != u.Text() || again.Options[len(again.Options)-1].Value != value {
+			if err != nil || again.Text() != u.Text() ||
+				again.Options[len(again.Options)-1].Value != value {
 				t.Errorf("%q: %s becomes %s, %v", value, u.Text(), again.Text(), err)
 			}
 			there, err := transport.ParseURI(u.Text())

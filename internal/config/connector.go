@@ -12,14 +12,11 @@ import (
 type Transport struct {
 	Pos  Pos
 	Name string
-	URI  *URI
+	URI  *URI // its options were checked; package transport acts on them
 	// Protocol is "openwire" for the schemes that are honoured; connectors of other schemes are
 	// not in Config, only in its notices.
-	Protocol       string
-	MaxConnections int
-	WireFormat     WireFormat
-	Socket         Socket
-	LinkStealing   bool // a second connection with a client id ends the first
+	Protocol     string
+	LinkStealing bool // a second connection with a client id ends the first
 	// Limits of one connection; advisory topics are exempt.
 	MaxProducers, MaxConsumers int
 
@@ -28,38 +25,7 @@ type Transport struct {
 	UpdateClusterClientsOnRemove bool
 	UpdateClusterFilter          []string // Java patterns of broker names; empty: all
 	AuditNetworkProducers        bool
-	Published                    Published
-	AutoStart                    bool
-}
-
-// Published is the publishedAddressPolicy.
-type Published struct {
-	Host  string // DEFAULT, IPADDRESS, HOSTNAME or FQDN
-	Query string // options behind the address
-}
-
-// WireFormat are the wireFormat. options of OpenWire.
-type WireFormat struct {
-	Version       int
-	Cache         bool
-	CacheSize     int
-	Tight         bool
-	NoDelay       bool
-	MaxInactivity time.Duration // 0: never
-	InitialDelay  time.Duration // before the first look
-	MaxFrameBytes int64         // the largest int64: no limit
-	VirtualHost   string
-}
-
-// Socket are options of a connection.
-type Socket struct {
-	WriteTimeout      time.Duration // 0: none
-	KeepAlive         bool
-	NoDelay           bool
-	BufferBytes       int64
-	InactivityMonitor bool
-	SendKeepAlives    bool
-	ConnectTimeout    time.Duration
+	AutoStart                    bool // false: the port stays closed
 }
 
 // Network is one networkConnector. Fields are named after its attributes, see package schema.
@@ -105,21 +71,21 @@ type Network struct {
 	CheckDuplicatesOnDuplex bool
 	AdvisoryForFailed       bool // advisoryForFailedForward
 	ClientIDToken           string
-	AutoStart               bool
+	AutoStart               bool // false: the connector stays stopped
+
+	InDoubtTimeout time.Duration // -1 ms: for ever
+	ForwardAhead   bool
+	StrictOrder    bool
 }
 
 // Link is one bridge: the addresses of one peer, tried in turn.
 type Link struct {
 	Peers     []Peer
-	Randomize bool // begin anywhere; false: in the order written
+	Randomize bool // in an order made by chance; false: in the order written
 }
 
 // Peer is an address to dial.
-type Peer struct {
-	URI        *URI
-	WireFormat WireFormat
-	Socket     Socket
-}
+type Peer struct{ URI *URI }
 
 // BackOff is how a connector waits between attempts.
 type BackOff struct {

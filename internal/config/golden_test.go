@@ -99,8 +99,7 @@ func goldenDefaults(t *testing.T) defaults {
 	broker := c.Brokers[0]
 	d := make(defaults)
 	for _, v := range []any{*broker, *broker.Networks[0], *broker.Transports[0],
-		*broker.Policy.Entries[0], broker.Transports[0].WireFormat, broker.Transports[0].Socket,
-		broker.Networks[0].BackOff} {
+		*broker.Policy.Entries[0], broker.Networks[0].BackOff} {
 		d[reflect.TypeOf(v)] = reflect.ValueOf(v)
 	}
 	return d

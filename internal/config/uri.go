@@ -244,7 +244,7 @@ func (b *builder) options(u *URI, at Pos, base string, places ...string) map[str
 		out[place] = &bean{el: schema.OptionsAt(place), pos: at, values: make(map[string]setting),
 			compat: b.compat}
 	}
-	for _, o := range u.Options {
+	for i, o := range u.Options {
 		place, name := optionPlace(o.Name, base)
 		to := out[place]
 		var a *schema.Attribute
@@ -256,8 +256,12 @@ func (b *builder) options(u *URI, at Pos, base string, places ...string) map[str
 			continue
 		}
 		v, ok := b.value(a, o.Value, at, fmt.Sprintf("option %s of %s", o.Name, u))
-		if ok {
-			to.values[name] = setting{v, at}
+		if !ok {
+			continue
+		}
+		to.values[name] = setting{v, at}
+		if a.Type == schema.Size { // the transport knows bytes only
+			u.Options[i].Value = strconv.FormatInt(to.size(a.Name), 10)
 		}
 	}
 	return out

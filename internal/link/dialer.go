@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -57,7 +56,7 @@ func (d *Dialer) Dial(uri string, up func(bridge.Link, bridge.Hello),
 ) func() {
 	ctx, cancel := context.WithCancel(d.opt.Group.Context())
 	x := &dial{d: d, uri: uri, cancel: cancel, up: up, receive: receive, down: down}
-	if !d.opt.Group.Go("dial "+uri, func(context.Context) error {
+	if !d.opt.Group.Go("dial "+transport.Shown(uri), func(context.Context) error {
 		x.connect(ctx)
 		return nil
 	}) {
@@ -106,6 +105,9 @@ func (x *dial) reach(ctx context.Context) (*transport.Conn, wire.Offer, error) {
 			}
 			_ = c.Close()
 		}
+		if len(uris) > 1 {
+			err = lineOf(transport.Shown(uri), "", err)
+		}
 		errs = append(errs, err)
 		if ctx.Err() != nil {
 			break
@@ -131,7 +133,7 @@ func offerTo(c *transport.Conn, uri string) (wire.Offer, error) {
 	if err != nil {
 		return offer, err
 	}
-	if u, err := transport.ParseURI(uri); err == nil {
+	if u, err := transport.ParseURI(uri); err == nil && offer.Options.Host == "" {
 		offer.Options.Host = u.Host
 	}
 	return offer, nil
@@ -192,21 +194,21 @@ func (x *dial) ended(phase string, err error) {
 	}
 	x.over = true
 	x.cancel()
-	where := x.uri
+	where := transport.Shown(x.uri)
 	if x.session != nil {
 		where = x.session.Remote()
 	}
 	x.down(lineOf(where, phase, err))
 }
 
-// lineOf is the one line about an end: where, in what phase, why.
+// lineOf is the one line about an end: where, in what phase if it matters, why.
 func lineOf(where, phase string, err error) error {
 	kind := message.Unavailable
 	if e, ok := errors.AsType[*message.Error](err); ok {
 		kind = e.Kind
 	}
-	return &message.Error{
-		Kind: kind, Text: fmt.Sprintf("%s: %s: %v", where, phase, plain(err)),
-		Cause: err,
+	if phase != "" {
+		where += ": " + phase
 	}
+	return &message.Error{Kind: kind, Text: where + ": " + plain(err), Cause: err}
 }

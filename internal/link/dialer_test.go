@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,6 +189,21 @@ func TestARefusedConnectionNamesTheAddress(t *testing.T) {
 	})
 }
 
+func TestARefusedConnectionIsOneShortLine(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uri := "tcp://" + l.Addr().String()
+	l.Close()
+	_, err = transport.Dial(context.Background(), uri+"?wireFormat.version=9")
+	want := uri + ": connecting: connection refused"
+	if got := lineOf(uri, "connecting", err); got.Error() != want ||
+		!errors.Is(got, syscall.ECONNREFUSED) {
+		t.Errorf("the line is %q, want %q", got, want)
+	}
+}
+
 func TestGivingUpEndsAnAttemptInEveryPhase(t *testing.T) {
 	forever := func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
 	inBubble(t, forever, func(r *rig) {
@@ -217,8 +233,8 @@ func TestTheMembersOfAFailoverUriAreTriedInTurn(t *testing.T) {
 		}
 	})
 	inBubble(t, onlyC, func(r *rig) {
-		r.dial("failover:(tcp://a:1,tcp://b:2)")
-		r.ended(0, "refused; refused")
+		r.dial("failover:(tcp://a:1?wireFormat.version=9,tcp://b:2)")
+		r.ended(0, "connecting: tcp://a:1: refused; tcp://b:2: refused")
 	})
 }
 

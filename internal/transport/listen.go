@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -118,13 +119,13 @@ func (l *Listener) admit(c net.Conn, handle func(*Conn)) {
 	n := l.open.Add(1)
 	if most := l.opt.MaximumConnections; most > 0 && n > int64(most) {
 		l.open.Add(-1)
-		c.Close()
 		if time.Since(l.full) >= reportEvery {
 			l.full = time.Now()
 			l.log.Warn("connections are refused: maximumConnections is reached; raise it in the uri",
 				slog.String("connector", l.uri.String()), slog.Int("maximumConnections", most),
 				slog.String("remote", c.RemoteAddr().String()))
 		}
+		c.Close()
 		return
 	}
 	conn := Wrap(c, l.opt)
@@ -132,7 +133,8 @@ func (l *Listener) admit(c net.Conn, handle func(*Conn)) {
 	handle(conn)
 }
 
-// Dial connects to a broker's URI. It is bounded by connectionTimeout and ctx.
+// Dial connects to a broker's URI. It is bounded by connectionTimeout and ctx. The error of a
+// connection that cannot be made is the reason alone; the caller knows the address.
 func Dial(ctx context.Context, text string) (*Conn, error) {
 	u, err := ParseURI(text)
 	if err != nil {
@@ -149,7 +151,24 @@ func Dial(ctx context.Context, text string) (*Conn, error) {
 	d := net.Dialer{Timeout: o.ConnectionTimeout}
 	c, err := d.DialContext(ctx, "tcp", u.Address())
 	if err != nil {
-		return nil, message.Errorf(message.Unavailable, "connecting to %s: %w", u, err)
+		return nil, &message.Error{Kind: message.Unavailable, Text: reason(err, o), Cause: err}
 	}
 	return Wrap(c, o), nil
+}
+
+// reason says why a connection could not be made, without the address that package net repeats.
+func reason(err error, o Options) string {
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
+		return call.Err.Error()
+	}
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		return name.Name + ": " + name.Err
+	}
+	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
+		return "no answer within " + o.ConnectionTimeout.String() + " (connectionTimeout)"
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Err.Error()
+	}
+	return err.Error()
 }

@@ -139,7 +139,7 @@ func members(text string, depth int) ([]string, error) {
 	}
 	if depth > 4 {
 		return nil, message.Errorf(message.Protocol, "uri %.100q: lists nest too deep",
-			address(text))
+			Shown(text))
 	}
 	rest = strings.TrimPrefix(rest, "//")
 	options := ""
@@ -147,7 +147,7 @@ func members(text string, depth int) ([]string, error) {
 		end := strings.LastIndexByte(rest, ')')
 		if end < 0 {
 			return nil, message.Errorf(message.Protocol, "uri %q: no closing parenthesis",
-				address(text))
+				Shown(text))
 		}
 		rest, options = rest[1:end], strings.TrimPrefix(rest[end+1:], "?")
 	}
@@ -162,15 +162,9 @@ func members(text string, depth int) ([]string, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, message.Errorf(message.NotFound, "uri %q names no broker", address(text))
+		return nil, message.Errorf(message.NotFound, "uri %q names no broker", Shown(text))
 	}
 	return out, nil
-}
-
-// address is what an error shows of a list: it ends at the first options.
-func address(text string) string {
-	text, _, _ = strings.Cut(text, "?")
-	return text
 }
 
 // splitList cuts at commas outside parentheses.

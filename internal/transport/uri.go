@@ -5,6 +5,7 @@ package transport
 
 import (
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,20 @@ func (u URI) String() string { return u.text }
 
 // Address is host:port.
 func (u URI) Address() string { return net.JoinHostPort(u.Host, u.Port) }
+
+// secrets are the parts of a URI that may hold passwords: options, up to the end of the member of a
+// list that they belong to, and what stands before an @.
+var secrets = regexp.MustCompile(`\?[^),]*|//[^/?(),]*@`)
+
+// Shown is a URI, or a list of them, as messages show it: without what may be secret.
+func Shown(uri string) string {
+	return secrets.ReplaceAllStringFunc(uri, func(secret string) string {
+		if secret[0] == '/' {
+			return "//"
+		}
+		return ""
+	})
+}
 
 // sockets are the schemes that are plain TCP to us: Go needs no other way for many connections.
 var sockets = map[string]bool{"tcp": true, "nio": true}

@@ -97,6 +97,8 @@ func (o *Offer) set(name, value string) bool {
 		ok := integer(value, 1, math.MaxInt64, &n)
 		h.MaxFrameSize, o.FrameLimit = n, n
 		return ok
+	case "host":
+		h.Host = value
 	case "maxFrameSizeEnabled":
 		return boolean(value, &h.MaxFrameSizeEnabled)
 	}

@@ -85,13 +85,14 @@ var destinationElements = []*Element{
 		Attributes: compositeAttributes, Properties: compositeProperties},
 	{Name: "compositeTopic", Status: Later, Doc: "a topic that forwards",
 		Attributes: compositeAttributes, Properties: compositeProperties},
-	{Name: "filteredDestination", Doc: "a target with a selector", Attributes: []Attribute{
-		attr("queue", Text, "", Honoured, "a queue"),
-		attr("topic", Text, "", Honoured, "a topic"),
-		attr("selector", Text, "", Honoured, "which messages"),
-		attr("filter", Object, "", Refused, "use selector"),
-		attr("destination", Object, "", Refused, "use queue or topic"),
-	}},
+	{Name: "filteredDestination", Status: Later,
+		Doc: "a target with a selector", Attributes: []Attribute{
+			attr("queue", Text, "", Honoured, "a queue"),
+			attr("topic", Text, "", Honoured, "a topic"),
+			attr("selector", Text, "", Honoured, "which messages"),
+			attr("filter", Object, "", Refused, "use selector"),
+			attr("destination", Object, "", Refused, "use queue or topic"),
+		}},
 	{Name: "mirroredQueue", Status: Later, Doc: "every queue is mirrored to a topic",
 		Attributes: []Attribute{
 			attr("prefix", Text, "VirtualTopic.Mirror.", Later, ""),

@@ -22,6 +22,8 @@ made from the table that the reader itself uses.
 * **not honoured, restricts access**: a file that sets it is refused, unless --ignore-security.
 * **refused**: an error.
 
+"Hopwire's own" marks what ActiveMQ does not have: it would refuse a file with that.
+
 Anything that is not on this page is an error with the nearest known name.
 `)
 	b.WriteString("\n## Elements\n")
@@ -73,7 +75,7 @@ func referenceOf(b *strings.Builder, title string, e *Element) {
 		if p.List {
 			holds += " (any number)"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", p.Name, holds, p.Status, cell(p.Doc))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", p.Name, holds, max(p.Status, e.Status), cell(p.Doc))
 	}
 }
 

@@ -26,6 +26,26 @@ func TestDefaultsHaveTheSyntaxOfTheirType(t *testing.T) {
 	}
 }
 
+// An element that stands only where nothing is honoured is not honoured either.
+func TestWhatIsInsideOfWhatIsNotHonouredIsNotHonoured(t *testing.T) {
+	best := map[string]Status{"broker": Honoured}
+	for _, e := range Elements() {
+		for _, p := range e.Properties {
+			for _, name := range p.Elements {
+				s := max(p.Status, e.Status)
+				if have, ok := best[name]; !ok || s < have {
+					best[name] = s
+				}
+			}
+		}
+	}
+	for _, e := range Elements() {
+		if s, ok := best[e.Name]; ok && e.Status == Honoured && s != Honoured {
+			t.Errorf("<%s> is called %s, and stands only where things are %s", e.Name, e.Status, s)
+		}
+	}
+}
+
 func TestNamesAreUniqueAndKnown(t *testing.T) {
 	for i, e := range Elements() {
 		if i > 0 && Elements()[i-1].Name == e.Name {

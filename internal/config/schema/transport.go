@@ -22,7 +22,7 @@ var transportElements = []*Element{
 		attr("maximumConsumersAllowedPerConnection", Int, "2147483647", Later, ""),
 		attr("warnOnRemoteClose", Bool, "false", Tolerated, ""),
 		attr("displayStackTrace", Bool, "false", Tolerated, ""),
-		attr("autoStart", Bool, "true", Honoured, "false: started by an operator").since(600),
+		attr("autoStart", Bool, "true", Honoured, "false: the port is not opened").since(600),
 		attr("messageAuthorizationPolicy", Object, "", Restricts, "decides for each message"),
 		attr("taskRunnerFactory", Object, "", Tolerated, ""),
 		attr("publishedAddressPolicy", Object, "", Refused, "write it into the file"),
@@ -35,7 +35,7 @@ var transportElements = []*Element{
 		one("messageAuthorizationPolicy", Restricts, "decides for each message"),
 		one("taskRunnerFactory", Tolerated, "", "taskRunnerFactory"),
 	}},
-	{Name: "publishedAddressPolicy", Doc: "which address clients are told",
+	{Name: "publishedAddressPolicy", Status: Later, Doc: "which address clients are told",
 		Attributes: []Attribute{
 			attr("publishedHostStrategy", Text, "DEFAULT", Honoured, "what the host is").
 				oneOf("DEFAULT", "IPADDRESS", "HOSTNAME", "FQDN"),
@@ -103,12 +103,13 @@ func SchemeNamed(name string) *Scheme {
 // socketOptions are options of one connection: with the prefix "transport." on a listener, without
 // on the URI of a peer.
 var socketOptions = []Attribute{
-	attr("soTimeout", Millis, "0", Tolerated, ""),
-	attr("soWriteTimeout", Millis, "0", Honoured, "end a connection that takes nothing that long"),
+	attr("soTimeout", Millis, "0", Honoured, "end a connection that is silent that long"),
+	attr("soWriteTimeout", Millis, "0", Honoured,
+		"end a connection that takes nothing that long; 0 five minutes"),
 	attr("keepAlive", Bool, "false", Honoured, "TCP keep-alive"),
 	attr("tcpNoDelay", Bool, "true", Honoured, ""),
-	attr("soLinger", Int, "-1", Tolerated, ""),
-	attr("socketBufferSize", Size, "65536", Honoured, ""),
+	attr("soLinger", Int, "-1", Honoured, "seconds; -1 as the system does"),
+	attr("socketBufferSize", Size, "0", Honoured, "0 as the system does; ActiveMQ's default is 65536"),
 	attr("ioBufferSize", Size, "8192", Tolerated, ""),
 	attr("trafficClass", Int, "0", Tolerated, ""),
 	attr("diffServ", Text, "", Tolerated, ""),
@@ -118,14 +119,21 @@ var socketOptions = []Attribute{
 	attr("useKeepAlive", Bool, "true", Honoured, "send keep-alives"),
 	attr("closeAsync", Bool, "true", Tolerated, ""),
 	attr("useLocalHost", Bool, "false", Tolerated, ""),
-	attr("connectionTimeout", Millis, "30000", Honoured, "most time to connect"),
+	attr("connectionTimeout", Millis, "30000", Honoured,
+		"most time to connect, then for the hello, then to log in"),
 	attr("daemon", Bool, "false", Tolerated, ""),
 	attr("stackSize", Size, "0", Tolerated, ""),
 	attr("logWriterName", Text, "default", Tolerated, ""),
 	attr("dynamicManagement", Bool, "false", Tolerated, ""),
 	attr("startLogging", Bool, "true", Tolerated, ""),
 	attr("jmxPort", Int, "1099", Tolerated, ""),
-	attr("maxInactivityDuration", Millis, "30000", Tolerated, "use wireFormat.maxInactivityDuration"),
+}
+
+// inactivityOptions may stand without the prefix wireFormat., too.
+var inactivityOptions = []Attribute{
+	attr("maxInactivityDuration", Millis, "30000", Honoured, "as wireFormat.maxInactivityDuration"),
+	attr("maxInactivityDurationInitalDelay", Millis, "10000", Honoured,
+		"as wireFormat.maxInactivityDurationInitalDelay"),
 }
 
 // tlsOptions restrict who connects; they mean nothing to transports without TLS.
@@ -155,16 +163,19 @@ var protocolOptions = []Attribute{
 var wireFormatOptions = []Attribute{
 	attr("version", Int, "12", Honoured, "highest OpenWire version offered"),
 	attr("stackTraceEnabled", Bool, "true", Tolerated, "there are no Java stacks"),
-	attr("tcpNoDelayEnabled", Bool, "true", Honoured, ""),
-	attr("cacheEnabled", Bool, "true", Honoured, "names are sent once"),
+	attr("tcpNoDelayEnabled", Bool, "true", Honoured, "what the hello says of it"),
+	attr("cacheEnabled", Bool, "false", Honoured, "names are sent once, if the peer offers it, too; "+
+		"ActiveMQ's default is true"),
 	attr("cacheSize", Int, "1024", Honoured, "so many"),
-	attr("tightEncodingEnabled", Bool, "true", Honoured, "short encoding"),
+	attr("tightEncodingEnabled", Bool, "false", Honoured, "short encoding, if the peer offers it, "+
+		"too; ActiveMQ's default is true"),
 	attr("sizePrefixDisabled", Bool, "false", Refused, "frames need their size"),
 	attr("maxInactivityDuration", Millis, "30000", Honoured, "end silent connections; 0 never"),
 	attr("maxInactivityDurationInitalDelay", Millis, "10000", Honoured, "the first look"),
-	attr("maxFrameSize", Size, "9223372036854775807", Honoured, "most bytes of a frame"),
-	attr("maxFrameSizeEnabled", Bool, "true", Honoured, ""),
-	attr("host", Text, "", Honoured, ""),
+	attr("maxFrameSize", Size, "104857600", Honoured, "most bytes of a frame; ActiveMQ has no limit "+
+		"unless its file sets this one"),
+	attr("maxFrameSizeEnabled", Bool, "true", Honoured, "false: no limit"),
+	attr("host", Text, "", Honoured, "the name the peer is told it was reached by"),
 	attr("providerName", Text, "", Tolerated, ""),
 	attr("providerVersion", Text, "", Tolerated, ""),
 	attr("platformDetails", Text, "", Tolerated, ""),
@@ -183,32 +194,32 @@ var wireFormatOptions = []Attribute{
 
 // uriOptions are the options of URIs by where they stand; "x.*" takes any name behind "x.".
 var uriOptions = []*Element{
-	{Name: "server", Doc: "of a listener", Attributes: []Attribute{
+	{Name: "server", Doc: "of a listener", Attributes: append([]Attribute{
 		attr("maximumConnections", Int, "2147483647", Honoured, "most connections"),
 		attr("backlog", Int, "5000", Tolerated, ""),
-		attr("soTimeout", Millis, "0", Tolerated, ""),
-		attr("socketBufferSize", Size, "65536", Tolerated, ""),
-		attr("connectionTimeout", Millis, "30000", Tolerated, ""),
+		attr("soTimeout", Millis, "0", Honoured, "end a connection that is silent that long"),
+		attr("socketBufferSize", Size, "0", Honoured,
+			"0 as the system does; ActiveMQ's default is 65536"),
+		attr("connectionTimeout", Millis, "30000", Honoured, "most time for the hello, then to log in"),
 		attr("useQueueForAccept", Bool, "true", Tolerated, ""),
-		attr("minmumWireFormatVersion", Int, "0", Later, "refuse older clients"),
+		attr("minmumWireFormatVersion", Int, "0", Honoured, "refuse older clients"),
 		attr("trace", Bool, "false", Later, "log every command"),
 		attr("allowLinkStealing", Bool, "false", Later, "a client id may connect again"),
 		attr("daemon", Bool, "false", Tolerated, ""),
 		attr("stackSize", Size, "0", Tolerated, ""),
-		attr("maxInactivityDuration", Millis, "30000", Tolerated, ""),
-		attr("maxInactivityDurationInitalDelay", Millis, "10000", Tolerated, ""),
 		attr("needClientAuth", Bool, "false", Restricts, "only clients with a certificate"),
 		attr("wantClientAuth", Bool, "false", Later, ""),
 		attr("protocols", Text, "", Later, "of auto"),
 		attr("http.*", Text, "", Tolerated, ""),
 		attr("jetty.*", Text, "", Tolerated, ""),
-	}},
-	{Name: "client", Doc: "of a peer's URI", Attributes: append(append([]Attribute{
+	}, inactivityOptions...)},
+	{Name: "client", Doc: "of a peer's URI", Attributes: slices.Concat([]Attribute{
 		attr("minReconnectDelay", Millis, "0", Tolerated, ""),
 		attr("socket.*", Text, "", Later, "TLS"),
-	}, socketOptions...), tlsOptions[1:5]...)},
-	{Name: "transport.", Doc: "of a listener's connections", Attributes: slices.Concat(
-		socketOptions, tlsOptions[:5], protocolOptions)},
+	}, inactivityOptions, socketOptions, tlsOptions[1:5])},
+	{Name: "transport.", Doc: "of a listener's connections", Attributes: slices.Concat([]Attribute{
+		attr("maxInactivityDuration", Millis, "30000", Tolerated, "use wireFormat.maxInactivityDuration"),
+	}, socketOptions, tlsOptions[:5], protocolOptions)},
 	{Name: "wireFormat.", Doc: "of the protocol", Attributes: wireFormatOptions},
 	{Name: "auto.", Status: Later, Doc: "of protocol detection", Attributes: []Attribute{
 		attr("protocols", Text, "", Later, "which are accepted"),

@@ -1,0 +1,145 @@
+package hopwire
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// run starts the broker of a file and stops it at the end of the test.
+func run(t *testing.T, attributes, content string, o Options) *Broker {
+	t.Helper()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s, err := Load(file(t, attributes, content), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	b, err := s.Start(ctx)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.Stop()
+		if err := b.Wait(); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	})
+	return b
+}
+
+func TestPortZeroIsAnyFreePortAndIsTold(t *testing.T) {
+	b := run(t, `persistent="false"`, `<transportConnectors>
+		<transportConnector name="a" uri="tcp://127.0.0.1:0"/>
+		<transportConnector name="b" uri="nio://127.0.0.1:0?maximumConnections=9"/>
+	</transportConnectors>`, Options{})
+	seen := map[string]bool{}
+	for _, line := range b.Addresses() {
+		_, address, _ := strings.Cut(line, "://")
+		_, port, err := net.SplitHostPort(address)
+		if err != nil || port == "0" || port == "61616" || seen[port] {
+			t.Errorf("%s: not a port of its own", line)
+		}
+		seen[port] = true
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+	}
+	if len(seen) != 2 {
+		t.Errorf("the addresses are %q", b.Addresses())
+	}
+}
+
+func TestWhatDoesNotStartByItselfStaysClosedAndStopped(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	b := run(t, `persistent="false"`, `<transportConnectors>
+		<transportConnector name="shut" uri="tcp://`+address+`" autoStart="false"/>
+		<transportConnector name="open" uri="tcp://127.0.0.1:0"/>
+	</transportConnectors>`+network(`name="still" autoStart="false"
+		uri="static:(tcp://127.0.0.1:1?wireFormat.version=9)"`, ""), Options{Compat: 6})
+	if c, err := net.Dial("tcp", address); err == nil {
+		c.Close()
+		t.Errorf("%s is open", address)
+	}
+	if a := b.Addresses(); len(a) != 1 || !strings.HasPrefix(a[0], "open ") {
+		t.Errorf("the addresses are %q", a)
+	}
+	bridges := b.Bridges()
+	if len(bridges) != 1 || bridges[0].State != "STOPPED" {
+		t.Errorf("the bridges are %+v", bridges)
+	}
+	if uri := bridges[0].URI; uri != "tcp://127.0.0.1:1" {
+		t.Errorf("the bridge leads to %s, want an address without options", uri)
+	}
+}
+
+func TestBothThatDoNotStartAreNoticed(t *testing.T) {
+	s, err := Load(file(t, "", `<transportConnectors>
+		<transportConnector name="shut" uri="tcp://127.0.0.1:0" autoStart="false"/>
+	</transportConnectors>`+network(`name="still" autoStart="false" uri="static:(tcp://h:1)"`, "")),
+		Options{Compat: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notices := strings.Join(s.Notices(), "\n")
+	for _, want := range []string{
+		"connector shut is not opened", "network connector still stays stopped",
+	} {
+		if !strings.Contains(notices, want) {
+			t.Errorf("no notice that %s: %s", want, notices)
+		}
+	}
+}
+
+func TestAStoreWithDestinationsKeepsItsBrokersID(t *testing.T) {
+	dir := t.TempDir()
+	started := func(attributes, content string) error {
+		s, err := load(t, `dataDirectory="`+dir+`" `+attributes, content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := s.Open(t.Context())
+		if err != nil {
+			return err
+		}
+		b.Stop()
+		return b.Wait()
+	}
+	const queue = `<destinations><queue physicalName="q"/></destinations>`
+	for i, c := range []struct {
+		attributes, content string
+		refused             bool
+	}{
+		{`brokerId="ID:one"`, "", false},
+		{`brokerId="ID:two"`, queue, false}, // nothing was there
+		{`brokerId="ID:three"`, queue, true},
+		{"", queue, false},
+		{`brokerId="ID:two"`, queue, false},
+		{`brokerId="ID:three" deleteAllMessagesOnStartup="true"`, queue, false},
+		{`brokerId="ID:two"`, "", true},
+	} {
+		err := started(c.attributes, c.content)
+		if refused := errors.Is(err, ErrRefused); refused != c.refused || err != nil && !refused {
+			t.Errorf("start %d, %s: %v", i, c.attributes, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), "\n") ||
+			!strings.Contains(err.Error(), "activemq.xml:2:")) {
+			t.Errorf("not one line with a place: %v", err)
+		}
+	}
+}
