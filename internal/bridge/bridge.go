@@ -61,6 +61,7 @@ type Bridge struct {
 	table    *table
 	pending  map[int32]pending
 	parked   parking
+	unfit    unfit
 	dirty    []*demand // with settlements that wait for a flush
 	flushing bool
 	heard    time.Duration // the last answer, or the first copy after a time without any
@@ -81,6 +82,7 @@ type Bridge struct {
 func newBridge(h *Home, o *Options, l Link, hello Hello, count *counters) *Bridge {
 	b := &Bridge{home: h, opts: o, link: l, hello: hello, count: count, duplex: o.Duplex,
 		self: h.local.Info(), pending: map[int32]pending{}, parked: parking{},
+		unfit: unfit{},
 		began: h.env.Mono()}
 	b.table = newTable(o, b.self.ID, "", h.selectors)
 	b.onEnd, b.onPhase = func(error) {}, func() {}
