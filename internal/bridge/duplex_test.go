@@ -171,11 +171,6 @@ func TestAcceptorAnswersAboutDoubtsAndAsksItsOwn(t *testing.T) {
 	if a.Status().State != Running {
 		t.Errorf("state %v", a.Status().State)
 	}
-	a.Receive(&message.ControlCommand{Command: network.Talk{Kind: network.Settled,
-		Keys: their.Keys[:1]}.Encode()})
-	if len(w.home.pruned) != 1 {
-		t.Error("nothing was pruned")
-	}
 	a.Receive(&message.ControlCommand{Command: "hopwire/1 nonsense 1"})
 	if a.Status().State != Stopped {
 		t.Error("talk that makes no sense ends the link")
