@@ -105,6 +105,7 @@ var bridgeLevels = map[bridge.EventKind]slog.Level{
 	bridge.Dropped:         slog.LevelDebug,
 
 	bridge.DemandNotDurable: slog.LevelWarn,
+	bridge.Mirrored:         slog.LevelWarn,
 }
 
 // bridge logs an event of a bridge; it runs on the loop.

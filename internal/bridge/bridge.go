@@ -283,9 +283,30 @@ func (b *Bridge) run() {
 	b.unbound()
 	b.enter(running)
 	b.home.doubts.succeeded(b)
+	b.reflect()
 	b.openWaiting()
 	if b.unseen == "" {
 		b.startProbe()
+	}
+}
+
+// reflect tells of a pair that mirrors itself: this broker has a connector to the peer, and the
+// peer a duplex one to this broker, so that two bridges lead there. Nothing is lost or doubled by
+// it, but it is seldom meant: messages are divided between the two, each with its own settings.
+func (b *Bridge) reflect() {
+	for _, x := range b.home.bridges {
+		if x.peer.ID != b.peer.ID || x.accepted == b.accepted {
+			continue
+		}
+		ours, theirs := b.opts.Name, x.opts.Name
+		if b.accepted {
+			ours, theirs = theirs, ours
+		}
+		b.count.add(message.DuplexMirror)
+		b.event(Event{Kind: Mirrored, Reason: message.DuplexMirror, Text: "connector " + ours +
+			" leads to " + b.peer.Name + ", whose duplex connector " + theirs +
+			" leads there, too; remove one of them, or duplex there"})
+		return
 	}
 }
 
