@@ -356,6 +356,9 @@ func (b *Bridge) onTick() {
 
 func (b *Bridge) event(e Event) {
 	e.Connector, e.Peer, e.PeerName = b.opts.Name, b.peer.ID, b.peer.Name
+	if !b.accepted {
+		e.URI = b.opts.URIs[0]
+	}
 	b.home.observe(e)
 }
 

@@ -50,6 +50,7 @@ const (
 type Event struct {
 	Kind        EventKind
 	Connector   string
+	URI         string // of the connector, its first; "" for an accepted link
 	Peer        message.BrokerID
 	PeerName    string
 	State       State
