@@ -25,8 +25,8 @@ const (
 	heldMost = 1000
 )
 
-// eventLog turns what the core and the bridges tell into log lines; it runs on the loop. Debug lines
-// are not held back.
+// eventLog turns what the core and the bridges tell into log lines; it runs on the loop. Lines for
+// debugging are not held back.
 type eventLog struct {
 	log  *slog.Logger
 	env  clock

@@ -58,7 +58,9 @@ func TestTalkFitsAnOpenWireString(t *testing.T) {
 
 func TestTalkThatMakesNoSenseIsAProtocolError(t *testing.T) {
 	for _, text := range []string{"", "hopwire/1", "hopwire/2 ask 1", "hopwire/1 ask x\n",
-		"hopwire/1 sing 1", "hopwire/1 settled 1\nqueue \"q\" " + strings.Repeat("A", 22), "hopwire/1 known 1", "hopwire/1 known 1 012", "hopwire/1 ask 1\nqueue q",
+		"hopwire/1 sing 1",
+		"hopwire/1 settled 1\nqueue \"q\" " + strings.Repeat("A", 22),
+		"hopwire/1 known 1", "hopwire/1 known 1 012", "hopwire/1 ask 1\nqueue q",
 		"hopwire/1 ask 1\nqueue \"q\" short", "hopwire/1 ask 1\nbarrel \"q\" " +
 			strings.Repeat("A", 22), "hopwire/1 known 1 " + strings.Repeat("0", 501)} {
 		if _, err := ParseTalk(text); message.KindOf(err) != message.Protocol {
