@@ -7,31 +7,129 @@ import (
 
 	"hopwire/internal/bridge"
 	"hopwire/internal/broker"
+	"hopwire/internal/loop"
 	"hopwire/internal/message"
 )
 
-// eventLog turns what the core and the bridges tell into log lines. Lines of one kind about one
-// destination and reason come at most once in quietTime; those held back are counted in the next.
+// Limits of log lines about the same thing.
+const (
+	// quietTime is the time after a line in which its like are held back; then the last of them is
+	// written, with their number.
+	quietTime = 30 * time.Second
+	// quietMost is what the quiet time of a bridge grows to while it says the same.
+	quietMost = 10 * time.Minute
+	// newsMost is how often a bridge may say something else in its quiet time.
+	newsMost = 4
+	// heldMost bounds the things that lines are held back about. Beyond it those of one kind share
+	// a line, whatever they are about.
+	heldMost = 1000
+)
+
+// eventLog turns what the core and the bridges tell into log lines; it runs on the loop. Lines for
+// debugging are not held back.
 type eventLog struct {
 	log  *slog.Logger
-	held map[eventKey]*heldEvents
+	env  clock
+	held map[eventKey]*heldLine
 }
 
+// clock is what an eventLog needs of the loop.
+type clock interface {
+	After(d time.Duration, f func()) loop.Timer
+}
+
+// eventKey is what a line is about. kind is a core's or a bridge's; bridge is "" for the core's and
+// begins with "*" for a bridge's.
 type eventKey struct {
-	kind   broker.EventKind
+	bridge string
+	kind   int
 	reason message.Reason
 	dest   message.Destination
 }
 
-type heldEvents struct {
-	last time.Time
-	n    int64
+// heldLine is a thing that was written about and is quiet now.
+type heldLine struct {
+	quiet time.Duration
+	timer loop.Timer // its end
+	n     int64      // held back in it
+	last  line       // of them
+	state string     // as the last line had it
+	mixed bool       // a line with another state was held back
+	news  int        // lines written in spite of the quiet
 }
 
-const quietTime = 30 * time.Second
+type line struct {
+	level slog.Level
+	text  string
+	attrs []any
+	state string // of a bridge, with its cause; "" for all else
+}
 
-func newEventLog(log *slog.Logger) *eventLog {
-	return &eventLog{log: log, held: map[eventKey]*heldEvents{}}
+func newEventLog(log *slog.Logger, env clock) *eventLog {
+	return &eventLog{log: log, env: env, held: map[eventKey]*heldLine{}}
+}
+
+func (l *eventLog) enabled(level slog.Level) bool {
+	return l.log.Enabled(context.Background(), level)
+}
+
+func (l *eventLog) write(x line, held int64) {
+	if held > 0 {
+		x.attrs = append(x.attrs, "sinceLastLine", held)
+	}
+	l.log.Log(context.Background(), x.level, x.text, x.attrs...)
+}
+
+// say writes a line, or holds it back while its like are quiet. A bridge that says something else
+// than the last time is heard, but not again and again.
+func (l *eventLog) say(key eventKey, x line) {
+	if x.level < slog.LevelInfo {
+		l.write(x, 0)
+		return
+	}
+	h := l.held[key]
+	if h == nil && len(l.held) >= heldMost {
+		key = eventKey{bridge: key.bridge[:min(1, len(key.bridge))], kind: key.kind}
+		h = l.held[key]
+	}
+	switch {
+	case h == nil:
+		l.write(x, 0)
+		h = &heldLine{quiet: quietTime, state: x.state}
+		l.held[key] = h
+		l.await(key, h)
+	case x.state != h.state && h.news < newsMost:
+		l.write(x, h.n)
+		h.n, h.news, h.state, h.quiet = 0, h.news+1, x.state, quietTime
+		h.timer.Stop()
+		l.await(key, h)
+	default:
+		h.n, h.last, h.mixed = h.n+1, x, h.mixed || x.state != h.state
+	}
+}
+
+// await ends the quiet: for good when nothing was held back, or with the last line that was, and
+// another quiet time. That of a bridge grows until it was silent in the longest: its tries may be
+// farther apart than the first.
+func (l *eventLog) await(key eventKey, h *heldLine) {
+	h.timer = l.env.After(h.quiet, func() {
+		if h.n == 0 && (h.state == "" || h.quiet >= quietMost) {
+			delete(l.held, key)
+			return
+		}
+		if h.n > 0 {
+			l.write(h.last, h.n-1)
+			h.state = h.last.state
+		}
+		switch {
+		case h.mixed:
+			h.quiet = quietTime // it goes to and fro
+		case h.state != "":
+			h.quiet, h.news = min(2*h.quiet, quietMost), 0
+		}
+		h.n, h.mixed = 0, false
+		l.await(key, h)
+	})
 }
 
 // eventWords are the texts and levels of the core's events.
@@ -54,25 +152,10 @@ var eventWords = map[broker.EventKind]struct {
 	broker.ConsumerWarning:    {slog.LevelWarn, "consumer"},
 }
 
-// core logs an event of the core; it runs on the loop.
+// core logs an event of the core.
 func (l *eventLog) core(e broker.Event) {
 	w := eventWords[e.Kind]
-	if !l.log.Enabled(context.Background(), w.level) {
-		return
-	}
-	key := eventKey{e.Kind, e.Reason, e.Dest}
-	now := time.Now()
-	h := l.held[key]
-	if h == nil {
-		if len(l.held) > 1000 {
-			clear(l.held)
-		}
-		h = &heldEvents{}
-		l.held[key] = h
-	}
-	limited := e.Reason != "" || e.Kind == broker.MessageDead
-	if limited && now.Sub(h.last) < quietTime {
-		h.n++
+	if !l.enabled(w.level) {
 		return
 	}
 	attrs := make([]any, 0, 8)
@@ -85,33 +168,44 @@ func (l *eventLog) core(e broker.Event) {
 	if e.Text != "" {
 		attrs = append(attrs, "what", e.Text)
 	}
-	if h.n > 0 {
-		attrs = append(attrs, "sinceLastLine", h.n)
-	}
-	h.last, h.n = now, 0
-	l.log.Log(context.Background(), w.level, w.text, attrs...)
+	l.say(eventKey{kind: int(e.Kind), reason: e.Reason, dest: e.Dest},
+		line{level: w.level, text: w.text, attrs: attrs})
 }
 
 // bridgeLevels are the levels of the bridges' events.
 var bridgeLevels = map[bridge.EventKind]slog.Level{
-	bridge.StateChanged:    slog.LevelInfo,
-	bridge.DemandOpened:    slog.LevelDebug,
-	bridge.DemandClosed:    slog.LevelDebug,
-	bridge.DemandRefused:   slog.LevelWarn,
-	bridge.ForwardRefused:  slog.LevelWarn,
-	bridge.ForwardPoisoned: slog.LevelWarn,
-	bridge.DoubtsResolved:  slog.LevelInfo,
-	bridge.DoubtsReleased:  slog.LevelWarn,
-	bridge.Dropped:         slog.LevelDebug,
-
+	bridge.StateChanged:     slog.LevelInfo,
+	bridge.DemandOpened:     slog.LevelDebug,
+	bridge.DemandClosed:     slog.LevelDebug,
+	bridge.DemandRefused:    slog.LevelWarn,
+	bridge.ForwardRefused:   slog.LevelWarn,
+	bridge.ForwardPoisoned:  slog.LevelWarn,
+	bridge.DoubtsResolved:   slog.LevelInfo,
+	bridge.DoubtsReleased:   slog.LevelWarn,
+	bridge.Dropped:          slog.LevelDebug,
 	bridge.DemandNotDurable: slog.LevelWarn,
+	bridge.Mirrored:         slog.LevelWarn,
 }
 
-// bridge logs an event of a bridge; it runs on the loop.
+// levelOf is the level of a bridge's event. States that others follow at once are for debugging.
+func levelOf(e bridge.Event) slog.Level {
+	switch {
+	case e.State == bridge.Degraded || e.Err != nil:
+		return slog.LevelWarn
+	case e.Kind != bridge.StateChanged:
+	case e.State == bridge.Connecting, e.State == bridge.RemoteInfo, e.State == bridge.Resolving,
+		e.State == bridge.Stopping:
+		return slog.LevelDebug
+	}
+	return bridgeLevels[e.Kind]
+}
+
+// bridge logs an event of a bridge. All states of one bridge are one thing to write about, so that
+// the last line tells how it stands.
 func (l *eventLog) bridge(e bridge.Event) {
-	level := bridgeLevels[e.Kind]
-	if e.State == bridge.Degraded || e.Err != nil {
-		level = slog.LevelWarn
+	level := levelOf(e)
+	if !l.enabled(level) {
+		return
 	}
 	attrs := []any{"bridge", e.Connector}
 	if e.PeerName != "" {
@@ -135,5 +229,14 @@ func (l *eventLog) bridge(e bridge.Event) {
 	if e.Err != nil {
 		attrs = append(attrs, "error", e.Err.Error())
 	}
-	l.log.Log(context.Background(), level, "bridge", attrs...)
+	key := eventKey{bridge: "*" + e.Connector + " " + e.URI, kind: int(e.Kind), reason: e.Reason,
+		dest: e.Destination}
+	if e.URI == "" {
+		key.bridge += string(e.Peer)
+	}
+	x := line{level: level, text: "bridge", attrs: attrs}
+	if e.Kind == bridge.StateChanged {
+		key.reason, x.state = "", e.State.String()+" "+e.Text
+	}
+	l.say(key, x)
 }

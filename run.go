@@ -151,7 +151,7 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 		b.log.Error("the disk is full: persistent sends wait", "freeBytes", sp.FreeBytes)
 	}
 	b.committer.OnRoom = func(store.Space) { b.log.Warn("the disk has room again") }
-	events := newEventLog(b.log)
+	events := newEventLog(b.log, b.loop)
 	o := brokerOptions(b.config, id, b.url())
 	o.Observe = events.core
 	if o.NextDest, err = broker.NextDest(st); err != nil {

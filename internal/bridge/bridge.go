@@ -61,6 +61,7 @@ type Bridge struct {
 	table    *table
 	pending  map[int32]pending
 	parked   parking
+	unfit    unfit
 	dirty    []*demand // with settlements that wait for a flush
 	flushing bool
 	heard    time.Duration // the last answer, or the first copy after a time without any
@@ -81,6 +82,7 @@ type Bridge struct {
 func newBridge(h *Home, o *Options, l Link, hello Hello, count *counters) *Bridge {
 	b := &Bridge{home: h, opts: o, link: l, hello: hello, count: count, duplex: o.Duplex,
 		self: h.local.Info(), pending: map[int32]pending{}, parked: parking{},
+		unfit: unfit{},
 		began: h.env.Mono()}
 	b.table = newTable(o, b.self.ID, "", h.selectors)
 	b.onEnd, b.onPhase = func(error) {}, func() {}
@@ -281,9 +283,30 @@ func (b *Bridge) run() {
 	b.unbound()
 	b.enter(running)
 	b.home.doubts.succeeded(b)
+	b.reflect()
 	b.openWaiting()
 	if b.unseen == "" {
 		b.startProbe()
+	}
+}
+
+// reflect tells of a pair that mirrors itself: this broker has a connector to the peer, and the
+// peer a duplex one to this broker, so that two bridges lead there. Nothing is lost or doubled by
+// it, but it is seldom meant: messages are divided between the two, each with its own settings.
+func (b *Bridge) reflect() {
+	for _, x := range b.home.bridges {
+		if x.peer.ID != b.peer.ID || x.accepted == b.accepted {
+			continue
+		}
+		ours, theirs := b.opts.Name, x.opts.Name
+		if b.accepted {
+			ours, theirs = theirs, ours
+		}
+		b.count.add(message.DuplexMirror)
+		b.event(Event{Kind: Mirrored, Reason: message.DuplexMirror, Text: "connector " + ours +
+			" leads to " + b.peer.Name + ", whose duplex connector " + theirs +
+			" leads there, too; remove one of them, or duplex there"})
+		return
 	}
 }
 
@@ -333,6 +356,9 @@ func (b *Bridge) onTick() {
 
 func (b *Bridge) event(e Event) {
 	e.Connector, e.Peer, e.PeerName = b.opts.Name, b.peer.ID, b.peer.Name
+	if !b.accepted {
+		e.URI = b.opts.URIs[0]
+	}
 	b.home.observe(e)
 }
 

@@ -103,7 +103,7 @@ func (c *Connector) enter(s State) {
 		return
 	}
 	c.state, c.since = s, c.home.env.Mono()
-	e := Event{Kind: StateChanged, Connector: c.opts.Name, State: s}
+	e := Event{Kind: StateChanged, Connector: c.opts.Name, URI: c.opts.URIs[0], State: s}
 	if s == Backoff {
 		e.Text = c.err
 	}

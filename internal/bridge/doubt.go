@@ -114,10 +114,6 @@ func (b *Bridge) talk(text string) {
 	case network.Known:
 		b.proven = true
 		b.told(t)
-	case network.Settled:
-		if p, ok := b.home.local.(network.Pruner); ok {
-			p.Settled(b.peer.ID, t.Keys)
-		}
 	}
 }
 

@@ -171,11 +171,6 @@ func TestAcceptorAnswersAboutDoubtsAndAsksItsOwn(t *testing.T) {
 	if a.Status().State != Running {
 		t.Errorf("state %v", a.Status().State)
 	}
-	a.Receive(&message.ControlCommand{Command: network.Talk{Kind: network.Settled,
-		Keys: their.Keys[:1]}.Encode()})
-	if len(w.home.pruned) != 1 {
-		t.Error("nothing was pruned")
-	}
 	a.Receive(&message.ControlCommand{Command: "hopwire/1 nonsense 1"})
 	if a.Status().State != Stopped {
 		t.Error("talk that makes no sense ends the link")
@@ -195,5 +190,43 @@ func TestWhatTheListsExcludeIsNotTakenEither(t *testing.T) {
 		"5 Response to=9 javax.jms.JMSSecurityException"})
 	if len(w.home.got) != 0 {
 		t.Error("it was taken")
+	}
+}
+
+func TestBridgesThatMirrorEachOtherAreTold(t *testing.T) {
+	mirrored := func(w *world) (n int) {
+		for _, e := range w.events {
+			if e.Kind == Mirrored && e.Reason == message.DuplexMirror {
+				n++
+			}
+		}
+		return n
+	}
+	w := newWorld(t, func(o *Options) { o.Duplex = true })
+	w.connect(Hello{})
+	if mirrored(w) != 0 {
+		t.Error("one bridge mirrors nothing")
+	}
+	a, _ := accept(t, w, Hello{}, nil)
+	if got := a.Status().Counts; mirrored(w) != 1 || len(got) != 1 ||
+		got[0] != (Count{message.DuplexMirror, 1}) {
+		t.Errorf("the peer's came second: %d told, %v", mirrored(w), got)
+	}
+	w.dial.down(nil)
+	w.env.advance(w.waitOf())
+	w.connect(Hello{})
+	if got := w.events[len(w.events)-1]; mirrored(w) != 2 ||
+		!strings.Contains(got.Text, "connector nc1 leads to netB, whose duplex connector ncdup") {
+		t.Errorf("ours came second: %+v", got)
+	}
+
+	w = newWorld(t, nil)
+	w.connect(Hello{})
+	o := w.c.opts
+	o.Name = "nc2"
+	w.c, _ = w.h.Connector(o)
+	w.connect(Hello{})
+	if mirrored(w) != 0 {
+		t.Error("two connectors of our own to one peer are meant")
 	}
 }

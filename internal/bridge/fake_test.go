@@ -197,10 +197,6 @@ func (h *fakeHome) Advise(e network.Event) {
 	h.note("peer %s started=%v", e.Peer.Name, e.Started)
 }
 
-func (h *fakeHome) Settled(peer message.BrokerID, keys []network.DoubtKey) {
-	h.pruned = append(h.pruned, keys...)
-}
-
 func (h *fakeHome) sub(t *testing.T, dest string) *network.Subscription {
 	t.Helper()
 	for _, s := range h.subs {

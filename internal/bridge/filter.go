@@ -80,6 +80,9 @@ func (d *demand) Verdict(c network.Candidate) message.Verdict {
 	if limit := d.bridge.hello.MaxFrame; limit > 0 && m.Size()+frameMargin > limit {
 		return never(message.FrameTooBig, topic)
 	}
+	if r := d.bridge.unfit[m.ID]; r != "" {
+		return never(r, topic)
+	}
 	if visits > 0 {
 		if v := d.replay(c, visits); v.Outcome != message.Deliver {
 			return v
@@ -115,8 +118,8 @@ func never(r message.Reason, topic bool) message.Verdict {
 }
 
 // routeless is the loop and TTL test: the reason why the message can never cross, "" when it can.
-// Replay, of queues only, ignores the TTL, which counts brokers and not visits: a message that replay
-// sent to and fro has been at no more brokers than one that came straight.
+// Replay, of queues only, ignores the TTL, which counts brokers and not visits: a message that
+// replay sent to and fro has been at no more brokers than one that came straight.
 func (d *demand) routeless(c network.Candidate, m *message.Message, topic bool,
 	visits int) message.Reason {
 	switch ttl := d.bridge.opts.MessageTTL; {

@@ -74,7 +74,7 @@ func (b *Bridge) outgoing(x network.Delivery) *message.Message {
 func (b *Bridge) answered(r *message.Response) {
 	p, ok := b.pending[r.Correlation]
 	if !ok {
-		b.count.late++
+		b.unasked(r)
 		return
 	}
 	delete(b.pending, r.Correlation)
@@ -125,7 +125,13 @@ func (b *Bridge) refused(p pending, x *message.Throwable) {
 		}
 		return
 	}
-	reason := reasonOf(x)
+	reason := unsendable(x)
+	if reason != "" && b.setAside(p, reason, x) {
+		return
+	}
+	if reason == "" {
+		reason = reasonOf(x)
+	}
 	b.settle(p.demand, p.ref, network.Returned)
 	b.count.add(reason)
 	if b.parked.refuse(dest, reason, x.Error(), b.home.env.Mono()) {

@@ -43,12 +43,14 @@ const (
 	DoubtsReleased                    // Count copies nobody told about in time
 	Dropped                           // Reason: a command of the peer was of no use
 	DemandNotDurable                  // Destination, Text: forwarded to a durable only while linked
+	Mirrored                          // Text: the peer bridges to this broker as well
 )
 
 // Event is something that a log, a metric or an operator wants to know.
 type Event struct {
 	Kind        EventKind
 	Connector   string
+	URI         string // of the connector, its first; "" for an accepted link
 	Peer        message.BrokerID
 	PeerName    string
 	State       State

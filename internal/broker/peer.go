@@ -362,30 +362,11 @@ func (c *Connection) talk(cmd *message.ControlCommand) {
 		c.b.tell(Event{Kind: ConsumerWarning, Text: "peer " + c.peer.Name + ": " + err.Error()})
 		return
 	}
-	switch t.Kind {
-	case network.Ask:
+	if t.Kind == network.Ask {
 		c.b.Known(c.peer.ID, t.Keys, func(known []bool) {
 			c.out.Send(&message.ControlCommand{
 				Command: network.Talk{Kind: network.Known, ID: t.ID, Known: known}.Encode()})
 		})
-	case network.Settled:
-		c.b.Settled(c.peer.ID, t.Keys)
-	}
-}
-
-// Settled forgets the receipts that a peer says it will never ask about again: per destination
-// everything up to and including the key.
-func (b *Broker) Settled(peer message.BrokerID, keys []network.DoubtKey) {
-	for _, k := range keys {
-		d := b.find(k.Destination)
-		if d == nil || d.receipts == nil || !d.receipts.Loaded(peer) {
-			continue
-		}
-		if n, ok := d.receipts.Number(peer, k.Key); ok {
-			if below, ok := d.receipts.PruneBelow(peer, n); ok {
-				b.dropReceipts(d, peer, below)
-			}
-		}
 	}
 }
 

@@ -45,22 +45,25 @@ func (p *Peers) Adopt(s *wire.Session, info *message.BrokerInfo) (func(message.C
 	return a.Receive, down, nil
 }
 
-// refuse answers a message above our frame limit.
+// refuse answers a message above our frame limit. A Hopwire peer is told that it is the size.
 func refuse(s *wire.Session, m *message.Message, err error) {
-	if m.ResponseRequired {
-		s.Send(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
-			Class: "javax.jms.JMSException", Message: err.Error(),
-		}})
+	if !m.ResponseRequired {
+		return
 	}
+	if s.Peer().HopwireLevel > 0 {
+		s.Send(wire.Unsendable(m, err))
+		return
+	}
+	s.Send(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
+		Class: "javax.jms.JMSException", Message: err.Error(),
+	}})
 }
 
-// unsent turns what the peer cannot be sent into the peer's refusal, which the bridge knows how to
-// take: it parks the destination and goes on. Anything else ends the link.
+// unsent tells the bridge of a message that the peer cannot be sent: it keeps that one back and
+// goes on. Anything else ends the link.
 func unsent(s *wire.Session, c message.Command, err error, receive func(message.Command)) {
-	if m, ok := c.(*message.Message); ok && m.ResponseRequired {
-		receive(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
-			Class: "javax.jms.JMSException", Message: err.Error(),
-		}})
+	if m, ok := c.(*message.Message); ok {
+		receive(wire.Unsendable(m, err))
 		return
 	}
 	s.Close(err.Error())

@@ -9,8 +9,8 @@ import (
 // Replay may send a message to and fro for ever, but an OpenWire array ends at 32,767 elements and
 // every hop would carry them all. So a path that gets long is folded: each broker stays once, and
 // behind it stands how often it was there beside that, as "ID:a x37". What is asked of a path stays
-// as it was: who is in it, and how often, which receipts depend on. Only the order goes. To a broker
-// that knows nothing of this a count is one more name, of a broker it never met.
+// as it was: who is in it, and how often, which receipts depend on. Only the order goes. To a
+// broker that knows nothing of this a count is one more name, of a broker it never met.
 
 // PathFold is the length above which a path is folded.
 const PathFold = 100

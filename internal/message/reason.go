@@ -44,4 +44,9 @@ const (
 	NoConsumer           Reason = "NO_CONSUMER"
 	InFlight             Reason = "IN_FLIGHT"
 	NotDurable           Reason = "NOT_DURABLE"
+	NotEncodable         Reason = "NOT_ENCODABLE"
 )
+
+// Class is the class of an exception that says no more and no less than r. It is Hopwire's own:
+// ActiveMQ peers are told in Java's classes.
+func (r Reason) Class() string { return "hopwire." + string(r) }

@@ -122,12 +122,6 @@ type Peer struct {
 	Prefetch int
 }
 
-// Pruner is what a home broker has, too, when it can forget receipts early: all that peer's
-// arrivals at key's destination up to and including key are settled for good on the peer's side.
-type Pruner interface {
-	Settled(peer message.BrokerID, keys []DoubtKey)
-}
-
 // Event is what a bridge tells its home broker.
 type Event struct {
 	Peer            message.BrokerInfo

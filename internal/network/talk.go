@@ -17,12 +17,9 @@ const (
 	Ask TalkKind = iota + 1
 	// Known answers: one flag per key, in the order asked.
 	Known
-	// Settled tells the peer that it need not remember what it took from the sender on the
-	// destination of each key, up to and including that key, in the order of arrival.
-	Settled
 )
 
-var talkNames = [...]string{Ask: "ask", Known: "known", Settled: "settled"}
+var talkNames = [...]string{Ask: "ask", Known: "known"}
 
 // Talk is what Hopwire brokers say to each other beside OpenWire: the text of a ControlCommand.
 // Only peers that both announced a HopwireLevel talk.
@@ -118,11 +115,8 @@ func ParseTalk(text string) (Talk, error) {
 			return Talk{}, message.Errorf(message.Protocol, "control command: known without flags")
 		}
 		t.Known, err = parseFlags(f[3])
-	case "ask", "settled":
+	case "ask":
 		t.Kind = Ask
-		if f[1] == "settled" {
-			t.Kind = Settled
-		}
 		t.Keys, err = parseKeys(rest)
 	default:
 		err = message.Errorf(message.Protocol, "control command: unknown word %.40q", f[1])

@@ -23,7 +23,7 @@ func drawKeys(t *rapid.T) []DoubtKey {
 func TestTalkSurvives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		talk := Talk{ID: rapid.Uint64().Draw(t, "id"),
-			Kind: TalkKind(rapid.IntRange(1, 3).Draw(t, "kind"))}
+			Kind: TalkKind(rapid.IntRange(1, 2).Draw(t, "kind"))}
 		if talk.Kind == Known {
 			talk.Known = rapid.SliceOfN(rapid.Bool(), 1, MaxTalkKeys).Draw(t, "known")
 		} else {
@@ -58,7 +58,9 @@ func TestTalkFitsAnOpenWireString(t *testing.T) {
 
 func TestTalkThatMakesNoSenseIsAProtocolError(t *testing.T) {
 	for _, text := range []string{"", "hopwire/1", "hopwire/2 ask 1", "hopwire/1 ask x\n",
-		"hopwire/1 sing 1", "hopwire/1 known 1", "hopwire/1 known 1 012", "hopwire/1 ask 1\nqueue q",
+		"hopwire/1 sing 1",
+		"hopwire/1 settled 1\nqueue \"q\" " + strings.Repeat("A", 22),
+		"hopwire/1 known 1", "hopwire/1 known 1 012", "hopwire/1 ask 1\nqueue q",
 		"hopwire/1 ask 1\nqueue \"q\" short", "hopwire/1 ask 1\nbarrel \"q\" " +
 			strings.Repeat("A", 22), "hopwire/1 known 1 " + strings.Repeat("0", 501)} {
 		if _, err := ParseTalk(text); message.KindOf(err) != message.Protocol {

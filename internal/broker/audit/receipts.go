@@ -167,14 +167,5 @@ func (r *Receipts) PruneBelow(peer message.BrokerID, below uint64) (uint64, bool
 	return l.first, dropped
 }
 
-// Number gives the number of a durable receipt of the peer.
-func (r *Receipts) Number(peer message.BrokerID, key message.ReceiptKey) (n uint64, ok bool) {
-	e := r.known[key]
-	if e == nil || e.peer != peer {
-		return 0, false
-	}
-	return e.n, true
-}
-
 // Len is the number of receipts in the table.
 func (r *Receipts) Len() int { return len(r.known) }

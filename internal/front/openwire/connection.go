@@ -89,10 +89,8 @@ func (k *connection) tooBig(m *message.Message, err error) {
 // would be sent again and again: it is dead-lettered in the consumer's name.
 func (k *connection) unsent(c message.Command, err error) {
 	if k.half != nil {
-		if m, ok := c.(*message.Message); ok && m.ResponseRequired {
-			k.half(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
-				Class: "javax.jms.JMSException", Message: err.Error(),
-			}})
+		if m, ok := c.(*message.Message); ok {
+			k.half(wire.Unsendable(m, err))
 			return
 		}
 	}

@@ -1,0 +1,185 @@
+package hopwire
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hopwire/internal/bridge"
+	"hopwire/internal/broker"
+	"hopwire/internal/loop"
+	"hopwire/internal/message"
+)
+
+// fakeClock runs timers when the test moves it.
+type fakeClock struct {
+	now    time.Duration
+	timers []*fakeTimer
+}
+
+type fakeTimer struct {
+	at   time.Duration
+	f    func()
+	dead bool
+}
+
+func (t *fakeTimer) Stop() { t.dead = true }
+
+func (c *fakeClock) After(d time.Duration, f func()) loop.Timer {
+	t := &fakeTimer{at: c.now + d, f: f}
+	c.timers = append(c.timers, t)
+	return t
+}
+
+func (c *fakeClock) advance(d time.Duration) {
+	for end := c.now + d; ; {
+		c.timers = slices.DeleteFunc(c.timers, func(t *fakeTimer) bool { return t.dead })
+		if len(c.timers) == 0 {
+			c.now = end
+			return
+		}
+		t := slices.MinFunc(c.timers, func(a, b *fakeTimer) int { return int(a.at - b.at) })
+		if t.at > end {
+			c.now = end
+			return
+		}
+		c.now, t.dead = t.at, true
+		t.f()
+	}
+}
+
+func logged() (*eventLog, *fakeClock, func() []string) {
+	var buf bytes.Buffer
+	clock := &fakeClock{}
+	l := newEventLog(slog.New(slog.NewTextHandler(&buf, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})), clock)
+	return l, clock, func() []string {
+		text := strings.TrimSpace(buf.String())
+		buf.Reset()
+		if text == "" {
+			return nil
+		}
+		return strings.Split(text, "\n")
+	}
+}
+
+func state(s bridge.State, text string) bridge.Event {
+	return bridge.Event{Kind: bridge.StateChanged, Connector: "nc", URI: "tcp://b", State: s,
+		Text: text}
+}
+
+func TestDeadPeerIsToldLessAndLess(t *testing.T) {
+	l, clock, lines := logged()
+	for range 60 * 12 { // twelve hours, a try each minute
+		l.bridge(state(bridge.Connecting, ""))
+		l.bridge(state(bridge.Backoff, "refused"))
+		clock.advance(time.Minute)
+	}
+	if n := len(lines()); n < 12*5 || n > 12*8 {
+		t.Errorf("%d lines in twelve hours", n)
+	}
+	l.bridge(state(bridge.Running, ""))
+	if got := lines(); len(got) != 1 || !strings.Contains(got[0], "state=RUNNING") {
+		t.Errorf("it came back: %q", got)
+	}
+	l.bridge(state(bridge.Degraded, "no advisories"))
+	if got := lines(); len(got) != 1 || !strings.Contains(got[0], "level=WARN") {
+		t.Errorf("and is degraded: %q", got)
+	}
+}
+
+func TestFlappingBridgeEndsInTheLineThatIsTrue(t *testing.T) {
+	l, clock, lines := logged()
+	for range 300 {
+		l.bridge(state(bridge.Running, ""))
+		clock.advance(time.Second)
+		l.bridge(state(bridge.Backoff, "reset"))
+		clock.advance(time.Second)
+	}
+	l.bridge(state(bridge.Running, ""))
+	clock.advance(time.Minute)
+	got := lines()
+	if len(got) > 30 || !strings.Contains(got[len(got)-1], "state=RUNNING") {
+		t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])
+	}
+	clock.advance(time.Hour)
+	if got := lines(); len(got) != 0 || len(l.held) != 0 {
+		t.Errorf("in peace: %q, %d held", got, len(l.held))
+	}
+}
+
+func TestBridgesOfOneConnectorAreToldApart(t *testing.T) {
+	l, _, lines := logged()
+	other := state(bridge.Backoff, "refused")
+	other.URI = "tcp://c"
+	l.bridge(state(bridge.Backoff, "refused"))
+	l.bridge(other)
+	if got := lines(); len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+// Every event is in a line or in its count, whatever there is of them.
+func TestHeldLinesAreCountedAndNoneIsForgotten(t *testing.T) {
+	queue := func(n int) message.Destination {
+		return message.Destination{Kind: message.Queue, Name: fmt.Sprint("q", n)}
+	}
+	for _, c := range []struct {
+		name string
+		tell func(l *eventLog, n int)
+	}{
+		{"dead letters", func(l *eventLog, n int) {
+			l.core(broker.Event{Kind: broker.MessageDead, Dest: queue(n % 3)})
+		}},
+		{"without a reason", func(l *eventLog, n int) {
+			l.core(broker.Event{Kind: broker.ConnectionRefused, Text: fmt.Sprint("from ", n)})
+		}},
+		{"without a reason, on destinations", func(l *eventLog, n int) {
+			l.core(broker.Event{Kind: broker.ConsumerWarning, Dest: queue(n % 100)})
+		}},
+		{"more destinations than are kept apart", func(l *eventLog, n int) {
+			l.core(broker.Event{Kind: broker.MessageDropped, Reason: message.Expired,
+				Dest: queue(n % 3000)})
+		}},
+		{"refused demand", func(l *eventLog, n int) {
+			l.bridge(bridge.Event{Kind: bridge.DemandRefused, Connector: "nc",
+				Destination: queue(n % 3), Err: fmt.Errorf("no")})
+		}},
+	} {
+		l, clock, lines := logged()
+		const events = 6000
+		for n := range events {
+			c.tell(l, n)
+		}
+		at := lines()
+		clock.advance(quietTime)
+		after := lines()
+		if len(at) > heldMost+1 || len(after) > heldMost+1 {
+			t.Errorf("%s: %d lines, then %d", c.name, len(at), len(after))
+		}
+		told := 0
+		for _, x := range append(at, after...) {
+			held := 0
+			if _, n, ok := strings.Cut(x, "sinceLastLine="); ok {
+				fmt.Sscan(n, &held)
+			}
+			told += 1 + held
+		}
+		if told != events {
+			t.Errorf("%s: %d of %d events are told of", c.name, told, events)
+		}
+		clock.advance(quietTime)
+		if got := lines(); len(got) != 0 || len(l.held) != 0 {
+			t.Errorf("%s: %d lines about nothing, %d kept", c.name, len(got), len(l.held))
+		}
+	}
+}
