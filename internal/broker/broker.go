@@ -76,7 +76,7 @@ type Principal struct {
 type Storage interface {
 	Commit(b *store.Batch, done func(error))
 	Page(r store.PageRequest, done func([]store.Stored, error))
-	Receipts(dest store.DestID, peer message.BrokerID, done func([]store.Receipt, error))
+	Receipts(dest store.DestID, done func([]store.PeerReceipts, error))
 	Expired(before int64, limit int, done func([]store.ExpiredRef, error))
 	Space() store.Space
 }

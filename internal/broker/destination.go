@@ -58,7 +58,7 @@ type destination struct {
 
 	receipts  *audit.Receipts
 	producers *audit.Producers
-	loading   map[message.BrokerID][]func() // arrivals that wait for the peer's receipts
+	loading   []func() // what waits for the receipts
 	parked    []*arrival
 
 	owner         *Connection // of a temporary destination

@@ -118,6 +118,8 @@ type Peer struct {
 	Hopwire bool // it names local copies in its acks and can be asked
 	// Prefetch is how many messages the peer may have on their way for one destination; 0 unknown.
 	Prefetch int
+	// PerConsumer says that it may have so many on their way for each consumer of ours.
+	PerConsumer bool
 }
 
 // Pruner is what a home broker has, too, when it can forget receipts early: all that peer's

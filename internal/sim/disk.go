@@ -152,9 +152,8 @@ func (s *storage) Page(r store.PageRequest, done func([]store.Stored, error)) {
 }
 
 // Receipts implements broker.Storage.
-func (s *storage) Receipts(dest store.DestID, peer message.BrokerID,
-	done func([]store.Receipt, error)) {
-	read(s, func() ([]store.Receipt, error) { return s.disk.store.Receipts(dest, peer) }, done)
+func (s *storage) Receipts(dest store.DestID, done func([]store.PeerReceipts, error)) {
+	read(s, func() ([]store.PeerReceipts, error) { return s.disk.store.Receipts(dest) }, done)
 }
 
 // Expired implements broker.Storage.

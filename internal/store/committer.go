@@ -106,9 +106,9 @@ func (c *Committer) Page(r PageRequest, done func([]Stored, error)) {
 	ask(c, done, func() ([]Stored, error) { return c.store.Page(r) })
 }
 
-// Receipts reads the receipts of one (destination, peer).
-func (c *Committer) Receipts(dest DestID, peer message.BrokerID, done func([]Receipt, error)) {
-	ask(c, done, func() ([]Receipt, error) { return c.store.Receipts(dest, peer) })
+// Receipts reads the receipts of a destination.
+func (c *Committer) Receipts(dest DestID, done func([]PeerReceipts, error)) {
+	ask(c, done, func() ([]PeerReceipts, error) { return c.store.Receipts(dest) })
 }
 
 // Expired reads what expired before a time (ms since the epoch).

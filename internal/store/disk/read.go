@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -234,8 +233,8 @@ func (p *pager) redelivery(seq store.Seq) (int32, error) {
 
 // receiptBounds are those of the receipts of a peer from low on.
 func receiptBounds(id store.DestID, peer message.BrokerID, low uint64) *pebble.IterOptions {
-	upper := append(peerKey(nil, kindReceipt, id, peer), bytes.Repeat([]byte{0xff}, 9)...)
-	return &pebble.IterOptions{LowerBound: receiptKey(nil, id, peer, low), UpperBound: upper}
+	return &pebble.IterOptions{LowerBound: receiptKey(nil, id, peer, low),
+		UpperBound: pastPeer(kindReceipt, id, peer)}
 }
 
 // mark gives the number below which a peer's receipts are dropped.
@@ -249,42 +248,6 @@ func (s *Store) mark(from pebble.Reader, id store.DestID, peer message.BrokerID)
 		return 0, s.corrupt(fmt.Sprintf("the receipts of destination %d and peer %s", id, peer), err)
 	}
 	return low, nil
-}
-
-// Receipts implements store.Store.
-func (s *Store) Receipts(id store.DestID, peer message.BrokerID) (out []store.Receipt, err error) {
-	if err := s.begin(); err != nil {
-		return nil, err
-	}
-	defer s.end()
-	snap := s.db.NewSnapshot()
-	defer snap.Close()
-	low, err := s.mark(snap, id, peer)
-	if err != nil {
-		return nil, err
-	}
-	it, err := snap.NewIter(receiptBounds(id, peer, low))
-	if err != nil {
-		return nil, s.readError(err)
-	}
-	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
-		key := it.Key()
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return nil, s.readError(err)
-		}
-		r := store.Receipt{N: binary.BigEndian.Uint64(key[len(key)-8:])}
-		if copy(r.Key[:], value) != receiptValue || len(value) != receiptValue {
-			return nil, s.corrupt(fmt.Sprintf("receipt %d of destination %d and peer %s",
-				r.N, id, peer), errRecord)
-		}
-		out = append(out, r)
-	}
-	if err := it.Error(); err != nil {
-		return nil, s.readError(err)
-	}
-	return out, nil
 }
 
 // Expired implements store.Store. It starts where the last look found the first expiration, not

@@ -22,7 +22,7 @@ type model struct {
 type modelDest struct {
 	header   *store.Header
 	msgs     map[store.Seq]store.Stored
-	receipts map[message.BrokerID][]store.Receipt
+	receipts map[message.BrokerID]store.PeerReceipts
 }
 
 func newModel() *model {
@@ -33,7 +33,7 @@ func (m *model) dest(id store.DestID) *modelDest {
 	d := m.dests[id]
 	if d == nil {
 		d = &modelDest{msgs: map[store.Seq]store.Stored{},
-			receipts: map[message.BrokerID][]store.Receipt{}}
+			receipts: map[message.BrokerID]store.PeerReceipts{}}
 		m.dests[id] = d
 	}
 	return d
@@ -57,11 +57,15 @@ func (m *model) apply(b *store.Batch) {
 			d.msgs[op.Seq] = s
 		case store.PutReceipt:
 			d := m.dest(op.Dest)
-			d.receipts[op.Peer] = append(d.receipts[op.Peer], op.Receipt)
+			d.receipts[op.Peer] = store.PeerReceipts{Peer: op.Peer, Next: op.Receipt.N + 1,
+				List: append(d.receipts[op.Peer].List, op.Receipt)}
 		case store.DropReceipts:
 			d := m.dest(op.Dest)
-			d.receipts[op.Peer] = slices.DeleteFunc(slices.Clone(d.receipts[op.Peer]),
-				func(r store.Receipt) bool { return r.N < op.Receipt.N })
+			if p, ok := d.receipts[op.Peer]; ok {
+				p.List = slices.DeleteFunc(slices.Clone(p.List),
+					func(r store.Receipt) bool { return r.N < op.Receipt.N })
+				d.receipts[op.Peer] = p
+			}
 		case store.PutMeta:
 			m.meta[op.Name] = op.Value
 			if op.Value == nil {
@@ -212,16 +216,22 @@ func (m *model) verifyDest(s store.Store, r *rand.Rand, id store.DestID) error {
 		}
 		q.From = got[len(got)-1].Seq + 1
 	}
-	for _, peer := range peers {
-		got, err := s.Receipts(id, peer)
-		if err != nil {
-			return fmt.Errorf("Receipts(%d, %q): %w", id, peer, err)
-		}
-		if want := m.dests[id].receipts[peer]; !slices.Equal(got, want) {
-			return fmt.Errorf("Receipts(%d, %q) = %v, want %v", id, peer, got, want)
-		}
+	got, err := s.Receipts(id)
+	if err != nil {
+		return fmt.Errorf("Receipts(%d): %w", id, err)
+	}
+	var want []store.PeerReceipts
+	for _, peer := range slices.Sorted(maps.Keys(m.dests[id].receipts)) {
+		want = append(want, m.dests[id].receipts[peer])
+	}
+	if !slices.EqualFunc(got, want, sameReceipts) {
+		return fmt.Errorf("Receipts(%d) = %v, want %v", id, got, want)
 	}
 	return nil
+}
+
+func sameReceipts(a, b store.PeerReceipts) bool {
+	return a.Peer == b.Peer && a.Next == b.Next && slices.Equal(a.List, b.List)
 }
 
 func samePage(got, want []store.Stored) error {
