@@ -202,6 +202,7 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 			break
 		}
 	}
+	b.networks.pageLoaded(d)
 	b.adviseDestination(d, message.RemoveDestination)
 	b.tell(Event{Kind: DestinationRemoved, Dest: d.name})
 	return nil
@@ -232,7 +233,7 @@ func (h *queueHost) Expire(_ *queue.Queue, c *queue.Copy) { h.b.expire(h.dest, c
 func (h *queueHost) ReadPage(_ *queue.Queue, from, to uint64) {
 	h.readStored(from, to, func(copies []*queue.Copy, complete uint64) {
 		if copies == nil && complete == from {
-			h.queue.LoadFailed()
+			h.queue.LoadFailed(func() { h.b.networks.pageLoaded(h.dest) })
 			return
 		}
 		before := h.queue.ResidentBytes()

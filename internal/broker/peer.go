@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strconv"
@@ -276,17 +277,48 @@ func (b *Broker) DoubtedPeers() []message.BrokerID {
 	return peers
 }
 
+// pageEnd is the last copy that a page of copies in doubt named, and the number of its destination,
+// which tells where to go on when the destination is gone since, or is another of that name.
+type pageEnd struct {
+	ref message.CopyRef
+	id  store.DestID
+}
+
+// behind gives where a round about copies in doubt goes on: at the first destination whose number is
+// at least id, there behind seq. A reference that no page ended with begins anew when its
+// destination is gone: what was asked about before is not in doubt any more.
+func (b *Broker) behind(peer message.BrokerID, after message.CopyRef) (id store.DestID, seq uint64) {
+	switch end, d := b.networks.pages[peer], b.dests[after.Destination]; {
+	case after.Destination.IsZero():
+		return 0, 0
+	case end.ref == after:
+		return end.id, after.Seq
+	case d != nil:
+		return d.id, after.Seq
+	}
+	return 0, 0
+}
+
+// from gives the index in order of the first destination whose number is at least id.
+func (b *Broker) from(id store.DestID) int {
+	i, _ := slices.BinarySearchFunc(b.order, id, func(d *destination, id store.DestID) int {
+		return cmp.Compare(d.id, id)
+	})
+	return i
+}
+
 // InDoubt implements bridge.Local.
 func (b *Broker) InDoubt(peer message.BrokerID, after message.CopyRef, limit int,
 	done func([]network.Doubt)) {
-	i := 0
-	for i < len(b.order) && !after.Destination.IsZero() && b.order[i].name != after.Destination {
-		i++
-	}
-	for seq := after.Seq; i < len(b.order); i, seq = i+1, 0 {
+	id, start := b.behind(peer, after)
+	for i := b.from(id); i < len(b.order); i++ {
 		d := b.order[i]
 		if d.queue == nil {
 			continue
+		}
+		seq := uint64(0)
+		if d.id == id {
+			seq = start
 		}
 		// What is not in memory comes first where its sequences are lower.
 		mark := d.bootMarks[peer]
@@ -300,6 +332,7 @@ func (b *Broker) InDoubt(peer message.BrokerID, after message.CopyRef, limit int
 			if mark > 0 {
 				d.bootAsked[peer] = page[len(page)-1].Ref.Seq + 1
 			}
+			b.networks.pages[peer] = pageEnd{page[len(page)-1].Ref, d.id}
 			done(page)
 			return
 		}
@@ -310,6 +343,7 @@ func (b *Broker) InDoubt(peer message.BrokerID, after message.CopyRef, limit int
 		}
 		delete(d.bootMarks, peer)
 	}
+	delete(b.networks.pages, peer)
 	done(nil)
 }
 
@@ -360,8 +394,11 @@ func (b *Broker) Resolve(peer message.BrokerID, refs []message.CopyRef, how netw
 			b.consume(d, c)
 			continue
 		case network.NeverLearned:
-			c.Redelivery++
-			b.journal.redelivered(d, c)
+			if !c.Raised { // once, however many peers may have it
+				c.Raised = true
+				c.Redelivery++
+				b.journal.redelivered(d, c)
+			}
 			b.counts.Reasons[message.InDoubt]++
 			b.tell(Event{Kind: DoubtReleased, Reason: message.InDoubt, Dest: d.name,
 				Text: c.Message.ID.String() + " toward " + string(peer), Count: 1})

@@ -14,7 +14,7 @@ var queueQ = message.Destination{Kind: message.Queue, Name: "q"}
 func (h *house) receive(from network.Peer, n int64, persistent bool) (answers int) {
 	m := &message.Message{Destination: queueQ, Persistent: persistent,
 		BrokerPath: []message.BrokerID{from.ID},
-		ID: message.MessageID{Producer: message.ProducerID{Connection: "x"}, Sequence: n}}
+		ID:         message.MessageID{Producer: message.ProducerID{Connection: "x"}, Sequence: n}}
 	h.b.Receive(m, from, func(error) { answers++ })
 	h.turn()
 	return answers

@@ -17,6 +17,7 @@ type Copy struct {
 	Stored     bool               // a record of it is in the store or on the way there
 	Durable    bool               // Stored and committed
 	Doubts     []message.BrokerID // the peers that may have it: it is out until they told
+	Raised     bool               // Redelivery was raised since it is in doubt
 	PutBatch   uint64             // the batch that carries its record; the broker's business
 	PutOp      int                // the record's index there
 	Owner      any                // who has it while it is out; the broker's business

@@ -58,11 +58,13 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 // Reading reports whether a page is on its way.
 func (q *Queue) Reading() bool { return q.reading }
 
-// LoadFailed tells that the page could not be read; the queue asks again after a second.
-func (q *Queue) LoadFailed() {
+// LoadFailed tells that the page could not be read; the queue asks again after a second, and again
+// runs then, for others that want a page.
+func (q *Queue) LoadFailed(again func()) {
 	q.env.After(time.Second, func() {
 		q.reading = false
 		q.wake()
+		again()
 	})
 }
 

@@ -144,7 +144,7 @@ func (q *Queue) Place(c *Copy) {
 // placeBut is Place, but one slot does not look again.
 func (q *Queue) placeBut(c *Copy, but *Slot) {
 	delete(q.out, c.Seq)
-	c.Owner, c.Doubts = nil, nil
+	c.Owner, c.Doubts, c.Raised = nil, nil, false
 	q.place(c, main, c.Seq)
 	for _, s := range q.slots {
 		if s != but && s.pos[main] > c.key {
@@ -220,7 +220,7 @@ func (q *Queue) Return(copies []*Copy) {
 			continue
 		}
 		delete(q.out, c.Seq)
-		c.Owner, c.Doubts = nil, nil
+		c.Owner, c.Doubts, c.Raised = nil, nil, false
 		q.place(c, returned, q.returns)
 		q.returns++
 	}
