@@ -23,10 +23,9 @@ type Copy struct {
 	Owner      any                // who has it while it is out; the broker's business
 	Arrival    any                // what waits for it to be safe; the broker's business
 
-	out   bool
-	ended bool // removed
-	lane  int8
-	key   uint64 // its place in its lane
+	out  bool
+	lane int8
+	key  uint64 // its place in its lane
 }
 
 // Out reports whether the copy is not pending.

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"container/heap"
 	"sort"
 	"time"
 
@@ -35,8 +34,8 @@ type Queue struct {
 	next     uint64 // the next sequence
 	returns  uint64 // the next key of the returned lane
 	out      map[uint64]*Copy
-	outside  seqHeap // stored copies that are out or returned, and some that ended
-	resident int64   // bytes of the copies in memory, pending and out
+	outside  lane  // stored copies that are out or returned, by sequence
+	resident int64 // bytes of the copies in memory, pending and out
 
 	slots   []*Slot // all, in the order of attaching
 	ready   []*Slot // those that may take copies, by (Priority descending, turn)
@@ -106,9 +105,17 @@ func (q *Queue) place(c *Copy, lane int8, key uint64) {
 	q.lanes[lane].add(key, c)
 }
 
+// unplace takes a pending copy out of its lane.
+func (q *Queue) unplace(c *Copy) {
+	q.lanes[c.lane].remove(c.key)
+	if len(q.times) > 0 {
+		q.forgetPlace(place{c.lane, c.key})
+	}
+}
+
 // Hold takes a pending copy out of its lane for owner.
 func (q *Queue) Hold(c *Copy, owner any) {
-	q.lanes[c.lane].remove(c.key)
+	q.unplace(c)
 	q.hold(c, owner)
 }
 
@@ -116,7 +123,7 @@ func (q *Queue) hold(c *Copy, owner any) {
 	c.out, c.Owner = true, owner
 	q.out[c.Seq] = c
 	if c.Stored && c.lane == main {
-		heap.Push(&q.outside, c)
+		q.outside.add(c.Seq, c)
 	}
 }
 
@@ -128,7 +135,7 @@ func (q *Queue) Reserve(m *message.Message, now time.Duration, owner any) *Copy 
 	q.resident += m.Size()
 	c.out, c.Owner = true, owner
 	q.out[c.Seq] = c
-	heap.Push(&q.outside, c)
+	q.outside.add(c.Seq, c)
 	return c
 }
 
@@ -144,6 +151,7 @@ func (q *Queue) Place(c *Copy) {
 // placeBut is Place, but one slot does not look again.
 func (q *Queue) placeBut(c *Copy, but *Slot) {
 	delete(q.out, c.Seq)
+	q.outside.remove(c.Seq)
 	c.Owner, c.Doubts, c.Raised = nil, nil, false
 	q.place(c, main, c.Seq)
 	for _, s := range q.slots {
@@ -164,11 +172,8 @@ func (q *Queue) OldestStored() uint64 {
 	if l := &q.lanes[main]; l.live > 0 {
 		low = min(low, l.entries[l.start].key)
 	}
-	for len(q.outside) > 0 {
-		if c := q.outside[0]; !c.ended && (c.out || c.lane == returned) {
-			return min(low, c.Seq)
-		}
-		heap.Pop(&q.outside)
+	if l := &q.outside; l.live > 0 {
+		low = min(low, l.entries[l.start].key)
 	}
 	return low
 }
@@ -207,9 +212,10 @@ func (q *Queue) Remove(c *Copy) {
 		delete(q.out, c.Seq)
 		c.out = false
 	} else {
-		q.lanes[c.lane].remove(c.key)
+		q.unplace(c)
 	}
-	c.Owner, c.ended = nil, true
+	q.outside.remove(c.Seq)
+	c.Owner = nil
 	q.resident -= c.Message.Size()
 }
 
@@ -262,6 +268,7 @@ func (q *Queue) Attach(sub Subscriber, t Traits) *Slot {
 func (q *Queue) Detach(s *Slot) {
 	q.Unclaim(s)
 	q.removeReady(s)
+	q.forgetTimes(s)
 	if s.gate != nil {
 		s.gate.Stop()
 	}
@@ -334,19 +341,4 @@ func (s *Slot) before(t *Slot) bool {
 		return s.Priority > t.Priority
 	}
 	return s.turn < t.turn
-}
-
-// seqHeap orders copies by their sequence.
-type seqHeap []*Copy
-
-func (h seqHeap) Len() int           { return len(h) }
-func (h seqHeap) Less(i, j int) bool { return h[i].Seq < h[j].Seq }
-func (h seqHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *seqHeap) Push(x any)        { *h = append(*h, x.(*Copy)) }
-func (h *seqHeap) Pop() any {
-	old := *h
-	c := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return c
 }

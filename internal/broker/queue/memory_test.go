@@ -1,0 +1,108 @@
+package queue
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestOneOldCopyDoesNotKeepThoseThatPassIt(t *testing.T) {
+	w := newWorld()
+	s := w.attach(&testSub{room: 1 << 20}, Traits{})
+	w.add(true)
+	for range 5000 {
+		c := w.add(true)
+		w.settle()
+		w.q.Remove(c)
+	}
+	if n := len(w.q.outside.entries); n > 200 || w.q.OldestStored() != 1 {
+		t.Errorf("%d places are kept for 1 copy that is out, the oldest stored is %d", n,
+			w.q.OldestStored())
+	}
+	w.q.Remove(s.took[0])
+	if len(w.q.outside.entries) != 0 || w.q.OldestStored() != w.q.NextSeq() {
+		t.Errorf("with none out %d places are kept, the oldest stored is %d",
+			len(w.q.outside.entries), w.q.OldestStored())
+	}
+}
+
+// TestTheOldestStoredIsBelowNone holds OldestStored to a search of all copies.
+func TestTheOldestStoredIsBelowNone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		var all []*Copy
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			var c *Copy
+			if len(all) > 0 {
+				c = all[rapid.IntRange(0, len(all)-1).Draw(t, "copy")]
+			}
+			switch op := rapid.IntRange(0, 5).Draw(t, "op"); {
+			case c == nil || op == 0:
+				all = append(all, w.add(true))
+			case op == 1 && !c.out:
+				w.q.Hold(c, w)
+			case op == 2:
+				w.q.Place(c)
+			case op == 3:
+				w.q.Return([]*Copy{c})
+			case op == 4:
+				w.q.Remove(c)
+				for i := range all {
+					if all[i] == c {
+						all = append(all[:i], all[i+1:]...)
+						break
+					}
+				}
+			}
+			want := w.q.NextSeq()
+			for _, c := range all {
+				want = min(want, c.Seq)
+			}
+			if got := w.q.OldestStored(); got != want {
+				t.Fatalf("the oldest stored is %d, want %d", got, want)
+			}
+		}
+	})
+}
+
+func TestAPairHasOneTimeHoweverOftenItIsLookedAt(t *testing.T) {
+	w := newWorld()
+	late := w.attach(&testSub{room: 1 << 20, delay: time.Hour}, Traits{})
+	var copies []*Copy
+	for range 100 {
+		copies = append(copies, w.add(false))
+	}
+	for range 20 {
+		w.settle()
+		late.slot.Rescan()
+	}
+	w.settle()
+	if n := len(w.q.times); n != 100 {
+		t.Errorf("%d times for 100 copies", n)
+	}
+	w.q.Remove(copies[7])
+	w.q.Hold(copies[8], w)
+	if n := len(w.q.times); n != 98 {
+		t.Errorf("%d times for 98 copies that wait", n)
+	}
+	w.q.Place(copies[8])
+	w.settle()
+	w.advance(2 * time.Hour)
+	w.settle()
+	if n := len(late.took); n != 99 {
+		t.Errorf("%d of 99 were taken when their time came", n)
+	}
+	again := w.attach(&testSub{room: 1 << 20, delay: time.Hour}, Traits{})
+	w.add(false)
+	late.room = 0
+	w.q.Detach(late.slot)
+	w.settle()
+	if len(w.q.times) != 1 || w.q.timer == nil {
+		t.Fatalf("%d times for 1 copy, timer %v", len(w.q.times), w.q.timer)
+	}
+	w.q.Detach(again.slot)
+	if len(w.q.times) != 0 || w.q.timer != nil {
+		t.Errorf("%d times without a subscription, timer %v", len(w.q.times), w.q.timer)
+	}
+}
