@@ -61,14 +61,14 @@ func (b *Broker) withReceipts(d *destination, peer *network.Peer, f func()) bool
 }
 
 // receiptLimit gives how many receipts of the peer must be kept: twice what it may have in doubt. It
-// asks about all of that before it sends anything new over the link. That is one window, or one for
-// each consumer here when it does not fold them: consumers of brokers behind us are network
-// subscriptions here. A limit is only raised (audit.Receipts): consumers that are gone leave
-// copies that may still be in doubt.
+// asks about all of that before it sends anything new over the link. That is one window, and one for
+// each network subscription here (the consumers of brokers behind us, which a peer need not fold),
+// and one for each consumer when it folds none. A limit is only raised (audit.Receipts): consumers
+// that are gone leave copies that may still be in doubt.
 func receiptLimit(d *destination, peer *network.Peer) int {
-	windows := 1
+	windows := 1 + len(d.nets)
 	if peer.PerConsumer {
-		windows = max(1, len(d.consumers)+len(d.nets))
+		windows += len(d.consumers)
 	}
 	return min(receiptsMost, max(receiptsKept, 2*min(peer.Prefetch, prefetchMost)*windows))
 }
