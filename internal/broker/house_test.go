@@ -70,8 +70,15 @@ func (h *house) Receipts(d store.DestID, done func([]store.PeerReceipts, error))
 	})
 }
 
-func (h *house) Expired(before int64, n int, done func([]store.ExpiredRef, error)) {
-	h.jobs = append(h.jobs, func() { done(h.disk.Expired(before, n)) })
+func (h *house) Expired(after *store.ExpiredRef, before int64, n int,
+	done func([]store.ExpiredRef, error)) {
+	h.jobs = append(h.jobs, func() {
+		if err := h.unreadable(); err != nil {
+			done(nil, err)
+			return
+		}
+		done(h.disk.Expired(after, before, n))
+	})
 }
 
 func (h *house) unreadable() error {

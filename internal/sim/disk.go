@@ -157,9 +157,10 @@ func (s *storage) Receipts(dest store.DestID, done func([]store.PeerReceipts, er
 }
 
 // Expired implements broker.Storage.
-func (s *storage) Expired(before int64, limit int, done func([]store.ExpiredRef, error)) {
+func (s *storage) Expired(after *store.ExpiredRef, before int64, limit int,
+	done func([]store.ExpiredRef, error)) {
 	read(s, func() ([]store.ExpiredRef, error) {
-		return s.disk.store.Expired(before, limit)
+		return s.disk.store.Expired(after, before, limit)
 	}, done)
 }
 

@@ -111,9 +111,10 @@ func (c *Committer) Receipts(dest DestID, done func([]PeerReceipts, error)) {
 	ask(c, done, func() ([]PeerReceipts, error) { return c.store.Receipts(dest) })
 }
 
-// Expired reads what expired before a time (ms since the epoch).
-func (c *Committer) Expired(before int64, limit int, done func([]ExpiredRef, error)) {
-	ask(c, done, func() ([]ExpiredRef, error) { return c.store.Expired(before, limit) })
+// Expired reads what expired before a time (ms since the epoch), behind after if that is not nil.
+func (c *Committer) Expired(after *ExpiredRef, before int64, limit int,
+	done func([]ExpiredRef, error)) {
+	ask(c, done, func() ([]ExpiredRef, error) { return c.store.Expired(after, before, limit) })
 }
 
 // Space tells what room the store has.

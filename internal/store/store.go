@@ -147,8 +147,9 @@ type Store interface {
 	// when all were dropped since, in the order of their names.
 	Receipts(dest DestID) ([]PeerReceipts, error)
 	// Expired gives stored messages whose expiration is before the time (ms since the epoch),
-	// earliest first, at most limit.
-	Expired(before int64, limit int) ([]ExpiredRef, error)
+	// in the order of expiration, destination and sequence, at most limit: from the first on, or
+	// behind after when it is not nil.
+	Expired(after *ExpiredRef, before int64, limit int) ([]ExpiredRef, error)
 	// Space tells what room there is. It may be called from any goroutine at any time.
 	Space() Space
 	// Close ends the store; everything applied is there at the next open.

@@ -106,3 +106,32 @@ func TestAPairHasOneTimeHoweverOftenItIsLookedAt(t *testing.T) {
 		t.Errorf("%d times without a subscription, timer %v", len(w.q.times), w.q.timer)
 	}
 }
+
+// A page is on its way when somebody else takes a copy that is in it.
+func TestACopyTakenFromTheStoreDoesNotComeWithAPage(t *testing.T) {
+	w := newWorld()
+	for range 3 {
+		w.add(true)
+	}
+	w.q = New(w.q.Destination, &w.clock, &w.testHost, 1)
+	w.q.Restore(1, 4, 3)
+	s := w.attach(&testSub{room: 99}, Traits{})
+	w.q.Dispatch()
+	if len(w.reads) != 1 {
+		t.Fatalf("reads %v", w.reads)
+	}
+	two := &Copy{Seq: 2, Message: w.stored[2].Message}
+	if !w.q.TakeStored(two, w) || w.q.TakeStored(two, w) {
+		t.Error("a copy must be taken once")
+	}
+	w.q.Remove(two)
+	w.settle()
+	if got := seqsOf(s.took); got != "[1 3]" || w.q.Len() != 2 || w.q.ResidentBytes() != 2*1024 {
+		t.Errorf("delivered %s, %d copies, %d bytes; want [1 3], 2, 2048", got, w.q.Len(),
+			w.q.ResidentBytes())
+	}
+	one := &Copy{Seq: 1, Message: w.stored[1].Message}
+	if w.q.TakeStored(one, w) {
+		t.Error("a copy in memory was taken from the store")
+	}
+}

@@ -36,7 +36,7 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	before := q.gaps.covered(from, complete)
 	q.gaps = q.gaps.cut(from, complete)
 	for _, c := range copies {
-		if !before.has(c.Seq) {
+		if !before.has(c.Seq) || q.taken[c.Seq] {
 			continue // purged or moved while the page was read
 		}
 		q.gapCount--
@@ -52,7 +52,28 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	if len(q.gaps) == 0 {
 		q.gapCount = 0
 	}
+	clear(q.taken)
 	q.wake()
+}
+
+// TakeStored takes a stored copy that somebody read for himself out of the stored ones that wait, for
+// owner. It reports false when that copy is in memory already, or was there meanwhile. The gap
+// stays as it is: a cut for each copy would leave pieces without end.
+func (q *Queue) TakeStored(c *Copy, owner any) bool {
+	if !q.gaps.has(c.Seq) || q.taken[c.Seq] {
+		return false
+	}
+	if q.reading { // the page may have it
+		if q.taken == nil {
+			q.taken = map[uint64]bool{}
+		}
+		q.taken[c.Seq] = true
+	}
+	q.gapCount--
+	c.Stored, c.Durable, c.lane = true, true, main
+	q.resident += c.Message.Size()
+	q.hold(c, owner)
+	return true
 }
 
 // Reading reports whether a page is on its way.

@@ -31,8 +31,9 @@ type Queue struct {
 	gaps     gaps // in the main lane
 	gapCount int64
 	reading  bool
-	next     uint64 // the next sequence
-	returns  uint64 // the next key of the returned lane
+	taken    map[uint64]bool // of TakeStored while a page is read, which may have them
+	next     uint64          // the next sequence
+	returns  uint64          // the next key of the returned lane
 	out      map[uint64]*Copy
 	outside  lane  // stored copies that are out or returned, by sequence
 	resident int64 // bytes of the copies in memory, pending and out
@@ -238,6 +239,29 @@ func (q *Queue) EachPending(f func(*Copy) bool) {
 	for i := range q.lanes {
 		q.lanes[i].each(0, f)
 	}
+}
+
+// Cursor is a place in a walk over the pending copies in memory; the zero value is its begin.
+type Cursor struct {
+	lane int8
+	key  uint64
+}
+
+// Scan calls f, which changes nothing, for at most n pending copies in memory. It tells where to go
+// on, how many of n are left, and whether there are more copies.
+func (q *Queue) Scan(at Cursor, n int, f func(*Copy)) (next Cursor, left int, more bool) {
+	for ; at.lane < laneCount && !more; at.lane, at.key = at.lane+1, 0 {
+		q.lanes[at.lane].each(at.key, func(c *Copy) bool {
+			if n == 0 {
+				next, more = Cursor{c.lane, c.key}, true
+				return false
+			}
+			n--
+			f(c)
+			return true
+		})
+	}
+	return next, n, more
 }
 
 // HasReady reports whether some subscription could take a copy now.

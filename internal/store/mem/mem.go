@@ -162,10 +162,11 @@ func (s *Store) Receipts(id store.DestID) ([]store.PeerReceipts, error) {
 }
 
 // Expired implements store.Store.
-func (s *Store) Expired(before int64, limit int) ([]store.ExpiredRef, error) {
+func (s *Store) Expired(after *store.ExpiredRef, before int64,
+	limit int) ([]store.ExpiredRef, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now.expired(before, limit), s.open()
+	return s.now.expired(after, before, limit), s.open()
 }
 
 // Space implements store.Store.

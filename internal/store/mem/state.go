@@ -221,13 +221,20 @@ func (s *state) stored(r store.ExpiredRef) bool {
 	return d != nil && d.msgs.get(r.Seq) != nil
 }
 
-func (s *state) expired(before int64, limit int) []store.ExpiredRef {
+func (s *state) expired(after *store.ExpiredRef, before int64, limit int) []store.ExpiredRef {
 	if s.sorted < len(s.expiring) {
 		slices.SortFunc(s.expiring, compareExpiring)
 		s.sorted = len(s.expiring)
 	}
 	var out []store.ExpiredRef
-	for _, r := range s.expiring {
+	first := 0
+	if after != nil {
+		i, found := slices.BinarySearchFunc(s.expiring, *after, compareExpiring)
+		if first = i; found {
+			first++
+		}
+	}
+	for _, r := range s.expiring[first:] {
 		if r.Expiration >= before || len(out) >= limit {
 			break
 		}

@@ -132,7 +132,7 @@ func closedAnswersNothing(t *testing.T, s store.Store) {
 	_, err1 := s.Page(store.PageRequest{Dest: 1, To: 100})
 	_, err2 := s.Meta("x")
 	_, err3 := s.Receipts(1)
-	_, err4 := s.Expired(1, 1)
+	_, err4 := s.Expired(nil, 1, 1)
 	for i, err := range []error{err1, err2, err3, err4, s.Apply([]*store.Batch{queue()})} {
 		if message.KindOf(err) != message.Unavailable {
 			t.Errorf("call %d of a closed store: %v, want an Unavailable error", i, err)
@@ -206,7 +206,7 @@ func isWindow(s store.Store, width int) error {
 				i, st.Seq, st.Redelivery, len(st.Message.Content), want)
 		}
 	}
-	if _, err := s.Expired(int64(p[0].Seq+1), 10); err != nil {
+	if _, err := s.Expired(nil, int64(p[0].Seq+1), 10); err != nil {
 		return err
 	}
 	return nil

@@ -153,12 +153,20 @@ func (m *model) verifyExpired(s store.Store, r *rand.Rand) error {
 	before := expireFrom + r.Int64N(2*expireSpan)
 	want := m.expired(before)
 	for _, limit := range []int{1 + r.IntN(10), len(want) + 1} {
-		got, err := s.Expired(before, limit)
-		if err != nil {
-			return fmt.Errorf("Expired(%d, %d): %w", before, limit, err)
-		}
-		if want := want[:min(limit, len(want))]; !slices.Equal(got, want) {
-			return fmt.Errorf("Expired(%d, %d) = %v, want %v", before, limit, got, want)
+		var after *store.ExpiredRef
+		rest := want
+		for {
+			got, err := s.Expired(after, before, limit)
+			if err != nil {
+				return fmt.Errorf("Expired(%v, %d, %d): %w", after, before, limit, err)
+			}
+			if want := rest[:min(limit, len(rest))]; !slices.Equal(got, want) {
+				return fmt.Errorf("Expired(%v, %d, %d) = %v, want %v", after, before, limit, got, want)
+			}
+			if len(got) == 0 {
+				break
+			}
+			rest, after = rest[len(got):], &got[len(got)-1]
 		}
 	}
 	return nil
