@@ -82,8 +82,7 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	d.state, d.since = active, now
 	err := b.home.local.Subscribe(&network.Subscription{
 		Info: info, Peer: b.peer.ID, Filter: d, Sink: d,
-		Doubtful: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead,
-		Ordered: b.opts.StrictOrder})
+		Doubtful: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead})
 	if err != nil {
 		d.state, d.failed = waiting, err.Error()
 		d.retryWait = min(max(2*d.retryWait, parkFirst), parkMax)

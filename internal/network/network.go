@@ -21,9 +21,6 @@ type Subscription struct {
 	Doubtful bool
 	// Ahead takes persistent copies before they are durable (forwardAhead).
 	Ahead bool
-	// Ordered asks that the subscriptions of one peer that have it set are served in the order of
-	// arrival over all their destinations (strictOrder).
-	Ordered bool
 }
 
 // Sink takes the deliveries of a network subscription.
