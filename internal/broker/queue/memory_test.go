@@ -135,3 +135,43 @@ func TestACopyTakenFromTheStoreDoesNotComeWithAPage(t *testing.T) {
 		t.Error("a copy in memory was taken from the store")
 	}
 }
+
+func TestWhatAllHaveRefusedLeavesMemory(t *testing.T) {
+	const many = 3000
+	w := newWorld()
+	for range many {
+		w.add(true)
+	}
+	w.q = New(w.q.Destination, &w.clock, &w.testHost, 1)
+	w.q.Restore(1, many+1, many)
+	last := w.attach(&testSub{room: 99, step: many}, Traits{})
+	timed := w.attach(&testSub{room: many, delay: time.Hour}, Traits{})
+	most := int64(0)
+	for w.woken || len(w.reads) > 0 {
+		if w.woken {
+			w.woken = false
+			w.q.Dispatch()
+			continue
+		}
+		g := w.reads[0]
+		w.reads = w.reads[1:]
+		w.load(g)
+		most = max(most, w.q.Resident())
+	}
+	if got := seqsOf(last.took); got != "[3000]" || w.q.Pending() != many-1 {
+		t.Errorf("delivered %s, %d wait; want the last, and %d", got, w.q.Pending(), many-1)
+	}
+	if most > 4*PageCopies || w.q.ResidentBytes() != 1024*w.q.Resident() {
+		t.Errorf("%d copies were in memory at once, %d bytes for %d now", most, w.q.ResidentBytes(),
+			w.q.Resident())
+	}
+	if err := w.q.Check(); err != nil {
+		t.Error(err)
+	}
+	w.advance(2 * time.Hour)
+	w.settle()
+	if len(timed.took) != many-1 || w.q.Pending() != 0 {
+		t.Errorf("%d of %d were delivered when their time came, %d wait", len(timed.took), many-1,
+			w.q.Pending())
+	}
+}

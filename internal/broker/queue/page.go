@@ -33,6 +33,7 @@ func (q *Queue) Want(seq uint64) {
 // are complete. A nil error-free page means that there was nothing.
 func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	q.reading = false
+	q.shed()
 	before := q.gaps.covered(from, complete)
 	q.gaps = q.gaps.cut(from, complete)
 	for _, c := range copies {
@@ -114,6 +115,35 @@ func (q *Queue) Evict(keep int64) int64 {
 		freed += c.Message.Size()
 	}
 	return freed
+}
+
+// shed drops from memory what all subscriptions looked at and left, but for the first page: nobody
+// looks at it again until the rules, the consumers or a time change, and then it is read again. It
+// runs when a page comes, so that a search for a match behind many copies keeps no more than some
+// pages; the page itself stays. A walk over what cannot go is not repeated before as much came again.
+func (q *Queue) shed() {
+	l := &q.lanes[main]
+	if len(q.slots) == 0 || l.live < q.shedNext {
+		return
+	}
+	below := noKey
+	for _, s := range q.slots {
+		if len(s.again) > 0 {
+			return // it wants what was read for it
+		}
+		below = min(below, s.pos[main])
+	}
+	for i := l.find(q.pageEnd()); i < len(l.entries) && l.entries[i].key < below; i++ {
+		if c := l.entries[i].copy; c != nil && c.Durable && c.Redelivery == 0 {
+			l.entries[i].copy = nil
+			l.live--
+			q.gaps = q.gaps.add(c.Seq, c.Seq+1)
+			q.gapCount++
+			q.resident -= c.Message.Size()
+		}
+	}
+	l.compact()
+	q.shedNext = 2*l.live + PageCopies
 }
 
 // pageEnd is the key behind the first page of the main lane that stays in memory.

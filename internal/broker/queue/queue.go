@@ -31,6 +31,7 @@ type Queue struct {
 	gaps     gaps // in the main lane
 	gapCount int64
 	reading  bool
+	shedNext int             // copies in the main lane from which on shed looks at them
 	taken    map[uint64]bool // of TakeStored while a page is read, which may have them
 	next     uint64          // the next sequence
 	returns  uint64          // the next key of the returned lane
