@@ -125,7 +125,7 @@ func connectorOptions(n *config.Network, link config.Link, compat int) bridge.Op
 	if n.InDoubtTimeout < 0 {
 		o.InDoubtTimeout = bridge.NeverTimeout
 	}
-	o.ForwardAhead, o.StrictOrder = n.ForwardAhead, n.StrictOrder
+	o.ForwardAhead = n.ForwardAhead
 	return o
 }
 

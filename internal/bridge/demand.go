@@ -52,8 +52,7 @@ type demand struct {
 	priority int8
 	path     []message.BrokerID // that the subscription has, without the peer
 	inFlight int
-	window   int // copies it may have in flight now; grows to the prefetch
-	ramping  bool
+	window   int  // copies it may have in flight now; grows to the prefetch
 	overlaps bool // a topic demand that shares names with another
 
 	settles    [network.Poisoned + 1][]message.CopyRef // ended, not yet told the home broker

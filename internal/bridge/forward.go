@@ -166,23 +166,18 @@ func (b *Bridge) settle(d *demand, ref message.CopyRef, how network.Settlement) 
 	}
 }
 
-// flush tells the home broker of settlements, and opens gates that the answers opened.
+// flush tells the home broker of settlements; it asks the gates again, which answers may have opened.
 func (b *Bridge) flush() {
 	b.flushing = false
 	dirty := b.dirty
 	b.dirty = nil
 	for _, d := range dirty {
 		d.dirty = false
-		acks := len(d.settles[network.Acked])
 		for how, refs := range d.settles {
 			if len(refs) > 0 {
 				d.settles[how] = nil
 				b.home.local.Settle(d.id, refs, network.Settlement(how))
 			}
-		}
-		if d.ramping && acks > 0 && d.state == active && b.phase == running {
-			d.ramping = d.window < int(b.opts.PrefetchSize)
-			b.home.local.Wake(d.id)
 		}
 	}
 }

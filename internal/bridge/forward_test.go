@@ -39,7 +39,7 @@ func TestOneWayWithoutAlwaysSyncSend(t *testing.T) {
 	m := text("Q", 1)
 	m.Persistent = false
 	w.deliver("queue://Q", 1, m)
-	same(t, "home", w.home.take(), []string{"acked queue://Q 1", "wake queue://Q"})
+	same(t, "home", w.home.take(), []string{"acked queue://Q 1"})
 	w.deliver("queue://Q", 2, text("Q", 2))
 	same(t, "a persistent one waits", w.home.take(), nil)
 }
@@ -141,8 +141,10 @@ func TestWindowRampsUpAfterConnect(t *testing.T) {
 		w.answerAll(nil)
 		fill()
 	}
-	if !slices.Contains(w.home.take(), "wake queue://Q") {
-		t.Error("the gate opened and nobody was told")
+	for _, told := range w.home.take() {
+		if told == "wake queue://Q" {
+			t.Fatal("answers made the home broker look at all copies again")
+		}
 	}
 	if got := f.Gate(0); got.Outcome != message.Deliver {
 		t.Errorf("ramped up: gate %+v", got)

@@ -31,7 +31,7 @@ func (b *Bridge) arrived(m *message.Message) {
 	m.ResponseRequired = false
 	b.count.received++
 	from := network.Peer{ID: b.peer.ID, Name: b.peer.Name, Hopwire: b.hello.HopwireLevel > 0,
-		Prefetch: int(b.opts.PrefetchSize)}
+		Prefetch: int(b.opts.PrefetchSize), PerConsumer: !b.opts.ConduitSubscriptions}
 	b.home.local.Receive(m, from, func(err error) {
 		if ask && b.phase != over {
 			b.send(answer(id, err))

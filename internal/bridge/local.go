@@ -13,12 +13,13 @@ type Local interface {
 	// Subscribe opens a network subscription. Deliveries go to s.Sink until Unsubscribe.
 	Subscribe(s *network.Subscription) error
 	// Wake makes the broker ask the subscription's Filter again, from its first pending copy: its
-	// rules changed, or its gate opened.
+	// rules changed. It costs a look at all of them.
 	Wake(id message.ConsumerID)
 	// Unsubscribe closes a network subscription. Copies delivered and not settled go back to
 	// their places, their redelivery count as it was; settle what must not before.
 	Unsubscribe(id message.ConsumerID)
-	// Settle ends deliveries of a subscription. Unknown references are ignored.
+	// Settle ends deliveries of a subscription. Unknown references are ignored. While its window
+	// has room the broker asks the gate again.
 	Settle(id message.ConsumerID, refs []message.CopyRef, how network.Settlement)
 	// Receive takes a message that a peer forwarded. done tells that it is safe (durably, if it is
 	// persistent), or was known, or an error; then the peer may be answered.

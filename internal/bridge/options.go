@@ -76,9 +76,6 @@ type Options struct {
 	InDoubtTimeout time.Duration
 	// ForwardAhead forwards persistent copies before they are durable here. Default false.
 	ForwardAhead bool
-	// StrictOrder keeps the order of arrival over all destinations, for peers that audit the
-	// producers of a network. Default false.
-	StrictOrder bool
 	// InitialReconnectDelay is the wait after the first failure. Default 1 s.
 	InitialReconnectDelay time.Duration
 	// MaxReconnectDelay bounds the wait. Default 30 s.

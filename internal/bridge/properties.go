@@ -104,8 +104,6 @@ func (o *Options) ownField(name string) any {
 		return &o.RemotePassword
 	case "forwardAhead":
 		return &o.ForwardAhead
-	case "strictOrder":
-		return &o.StrictOrder
 	case "initialReconnectDelay":
 		return &o.InitialReconnectDelay
 	case "maxReconnectDelay":
@@ -177,8 +175,7 @@ var travels = []string{"name", "duplex", "staticBridge", "dynamicOnly", "conduit
 	"consumerTTL", "messageTTL", "prefetchSize", "advisoryPrefetchSize",
 	"advisoryAckPercentage", "dispatchAsync", "alwaysSyncSend",
 	"suppressDuplicateQueueSubscriptions", "suppressDuplicateTopicSubscriptions",
-	"advisoryForFailedForward", "clientIdToken", "useBrokerNamesAsIdSeed", "forwardAhead",
-	"strictOrder"}
+	"advisoryForFailedForward", "clientIdToken", "useBrokerNamesAsIdSeed", "forwardAhead"}
 
 // properties is the text of BrokerInfo.networkProperties: a Java properties file.
 func (o *Options) properties(self message.BrokerInfo) string {

@@ -38,7 +38,6 @@ func TestSimplexConversationIsThatOfActiveMQ(t *testing.T) {
 		"peer netB started=true",
 		"subscribe queue://NET.Q",
 		"acked queue://NET.Q 11 12",
-		"wake queue://NET.Q",
 		"unsubscribe queue://NET.Q",
 	})
 	w.env.advance(2 * time.Second)

@@ -84,12 +84,10 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	info := b.table.subscription(d, d.id, b.localClientID(), b.self.Name)
 	d.priority, d.path = info.Priority, d.nearest().path
 	d.window = min(rampStart, int(b.opts.PrefetchSize))
-	d.ramping = d.window < int(b.opts.PrefetchSize)
 	d.state, d.since = active, now
 	err := b.home.local.Subscribe(&network.Subscription{
 		Info: info, Peer: b.peer.ID, Filter: d, Sink: d,
-		Doubtful: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead,
-		Ordered: b.opts.StrictOrder})
+		Doubtful: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead})
 	if err != nil {
 		d.state, d.failed = waiting, err.Error()
 		d.retryWait = min(max(2*d.retryWait, parkFirst), parkMax)

@@ -76,8 +76,8 @@ type Principal struct {
 type Storage interface {
 	Commit(b *store.Batch, done func(error))
 	Page(r store.PageRequest, done func([]store.Stored, error))
-	Receipts(dest store.DestID, peer message.BrokerID, done func([]store.Receipt, error))
-	Expired(before int64, limit int, done func([]store.ExpiredRef, error))
+	Receipts(dest store.DestID, done func([]store.PeerReceipts, error))
+	Expired(after *store.ExpiredRef, before int64, limit int, done func([]store.ExpiredRef, error))
 	Space() store.Space
 }
 
@@ -115,6 +115,7 @@ type Broker struct {
 	ids      int64 // running number of our own messages and consumers
 	counts   Counts
 	stopping bool
+	expiring bool // a search for expired messages is under way
 }
 
 // New makes a broker over what the store had at start.

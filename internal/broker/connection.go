@@ -281,8 +281,8 @@ func (c *Connection) introduce(info *message.BrokerInfo) error {
 			"a second BrokerInfo on one connection, or one after the login: %s", info.Name)
 	}
 	c.network = true
-	c.peer = network.Peer{ID: info.ID, Name: info.Name, Hopwire: c.remote.HopwireLevel > 0,
-		Prefetch: prefetchOf(info.NetworkProperties)}
+	c.peer = network.Peer{ID: info.ID, Name: info.Name, Hopwire: c.remote.HopwireLevel > 0}
+	c.peer.Prefetch, c.peer.PerConsumer = windowsOf(info.NetworkProperties)
 	if info.Duplex {
 		c.mirror = info
 	}

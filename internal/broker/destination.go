@@ -58,7 +58,7 @@ type destination struct {
 
 	receipts  *audit.Receipts
 	producers *audit.Producers
-	loading   map[message.BrokerID][]func() // arrivals that wait for the peer's receipts
+	loading   []func() // what waits for the receipts
 	parked    []*arrival
 
 	owner         *Connection // of a temporary destination
@@ -249,6 +249,7 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 			break
 		}
 	}
+	b.networks.pageLoaded(d)
 	b.adviseDestination(d, message.RemoveDestination)
 	b.tell(Event{Kind: DestinationRemoved, Dest: d.name})
 	return nil
@@ -279,7 +280,7 @@ func (h *queueHost) Expire(_ *queue.Queue, c *queue.Copy) { h.b.expire(h.dest, c
 func (h *queueHost) ReadPage(_ *queue.Queue, from, to uint64) {
 	h.readStored(from, to, func(copies []*queue.Copy, complete uint64) {
 		if copies == nil && complete == from {
-			h.queue.LoadFailed()
+			h.queue.LoadFailed(func() { h.b.networks.pageLoaded(h.dest) })
 			return
 		}
 		before := h.queue.ResidentBytes()

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"hopwire/internal/broker/queue"
@@ -8,8 +10,15 @@ import (
 	"hopwire/internal/store"
 )
 
-// expirySlice is how many stored messages are looked up at a time.
-const expirySlice = 400
+// A search for expired messages looks at so many at a time before it lets others have the loop:
+// copies in memory, and stored ones, which cost a read.
+const (
+	expiryCopies = 2000
+	expiryRefs   = 400
+)
+
+// expiryHole is how far apart expired messages may be to be read with what lies between them.
+const expiryHole = 16
 
 // expiryPeriod is the shortest time between two searches of any queue (expireMessagesPeriod).
 func (b *Broker) expiryPeriod() time.Duration {
@@ -23,63 +32,190 @@ func (b *Broker) expiryPeriod() time.Duration {
 }
 
 // scheduleExpiry looks for expired messages now and then, also on queues nobody reads. Every queue
-// that is searched at all is searched as often as the one whose policy asks for it most often.
+// that is searched at all is searched as often as the one whose policy asks for it most often. A
+// search that takes longer than the period is not joined by another.
 func (b *Broker) scheduleExpiry() {
 	b.env.After(b.expiryPeriod(), func() {
 		if b.stopping {
 			return
 		}
-		b.expireResident()
-		b.expireStored()
+		if !b.expiring {
+			b.expiring = true
+			s := &expirySearch{b: b, now: b.env.Wall()}
+			s.memory()
+		}
 		b.scheduleExpiry()
 	})
 }
 
-// expireResident ends expired copies that wait in memory.
-func (b *Broker) expireResident() {
-	now := b.env.Wall()
-	for _, d := range append([]*destination(nil), b.order...) {
-		if d.queue == nil || d.gone || d.policy.Expiry.Period == 0 {
+// expirySearch is one search of all queues, in slices: first what is in memory, then what is only
+// in the store.
+type expirySearch struct {
+	b   *Broker
+	now int64
+
+	dest store.DestID // what is in memory: goes on at this queue
+	at   queue.Cursor
+
+	after *store.ExpiredRef // what is stored: goes on behind it
+	refs  []store.ExpiredRef
+	last  bool // there are no more than refs
+}
+
+// expires reports whether the queue is searched at all.
+func (d *destination) expires() bool {
+	return d.queue != nil && !d.gone && d.policy.Expiry.Period != 0
+}
+
+// memory ends expired copies that wait in memory.
+func (s *expirySearch) memory() {
+	b := s.b
+	left, more := expiryCopies, false
+	for i := b.from(s.dest); i < len(b.order); i++ {
+		d := b.order[i]
+		if d.id != s.dest {
+			s.dest, s.at = d.id, queue.Cursor{}
+		}
+		if !d.expires() {
 			continue
 		}
 		var over []*queue.Copy
-		d.queue.EachPending(func(c *queue.Copy) bool {
-			if c.Message.Expired(now) {
+		s.at, left, more = d.queue.Scan(s.at, left, func(c *queue.Copy) {
+			if c.Message.Expired(s.now) {
 				over = append(over, c)
 			}
-			return true
 		})
 		for _, c := range over {
 			b.expire(d, c)
 		}
+		if more {
+			s.later(s.memory)
+			return
+		}
 	}
-}
-
-// expireStored makes queues load the expired copies that are not in memory; they end there.
-func (b *Broker) expireStored() {
-	if !b.opt.Persistent {
+	if b.opt.Persistent {
+		s.stored()
 		return
 	}
-	b.journal.beforeRead(func() {
-		b.journal.storage.Expired(b.env.Wall(), expirySlice,
+	s.end()
+}
+
+// later goes on with the search when others had the loop.
+func (s *expirySearch) later(f func()) {
+	s.b.env.Soon(func() {
+		if s.b.stopping {
+			s.end()
+			return
+		}
+		f()
+	})
+}
+
+func (s *expirySearch) end() { s.b.expiring = false }
+
+// trouble ends a search that cannot read; the next begins at its time.
+func (s *expirySearch) trouble(err error) {
+	s.b.tell(Event{Kind: StoreTrouble,
+		Text: "expired messages could not be looked up: " + err.Error()})
+	s.end()
+}
+
+// stored asks for the next expired messages in the store.
+func (s *expirySearch) stored() {
+	s.b.journal.beforeRead(func() {
+		s.b.journal.storage.Expired(s.after, s.now, expiryRefs,
 			func(refs []store.ExpiredRef, err error) {
 				if err != nil {
-					b.tell(Event{Kind: StoreTrouble,
-						Text: "expired messages could not be looked up: " + err.Error()})
+					s.trouble(err)
 					return
 				}
-				for _, r := range refs {
-					b.expireRef(r)
+				if s.last = len(refs) < expiryRefs; len(refs) > 0 {
+					end := refs[len(refs)-1]
+					s.after = &end
 				}
+				slices.SortFunc(refs, func(a, b store.ExpiredRef) int {
+					return cmp.Or(cmp.Compare(a.Dest, b.Dest), cmp.Compare(a.Seq, b.Seq))
+				})
+				s.refs = refs
+				s.next()
 			})
 	})
 }
 
-func (b *Broker) expireRef(r store.ExpiredRef) {
-	for _, d := range b.order {
-		if d.id == r.Dest && d.queue != nil && d.policy.Expiry.Period != 0 {
-			d.queue.Want(uint64(r.Seq))
-			return
+// next reads the next expired copies that are only in the store. What is in memory is out or
+// in doubt, or ends by itself; what belongs to a queue that is not searched stays.
+func (s *expirySearch) next() {
+	for len(s.refs) > 0 {
+		if d := s.b.byID(s.refs[0].Dest); d != nil && d.expires() {
+			if n := s.row(d); n > 0 {
+				s.read(d, s.refs[0].Seq, s.refs[n-1].Seq+1)
+				return
+			}
+		}
+		s.refs = s.refs[1:]
+	}
+	if s.last {
+		s.end()
+		return
+	}
+	s.later(s.stored)
+}
+
+// row counts the references at the beginning that are worth one read: near each other, the first
+// of a copy that is not in memory.
+func (s *expirySearch) row(d *destination) (n int) {
+	first := s.refs[0]
+	if gap, ok := d.queue.Gap(uint64(first.Seq)); !ok || gap != uint64(first.Seq) {
+		return 0
+	}
+	for n = 1; n < len(s.refs); n++ {
+		r := s.refs[n]
+		if r.Dest != first.Dest || r.Seq-s.refs[n-1].Seq > expiryHole ||
+			r.Seq-first.Seq >= queue.PageCopies {
+			break
 		}
 	}
+	return n
+}
+
+// read ends the expired copies from <= sequence < to.
+func (s *expirySearch) read(d *destination, from, to store.Seq) {
+	s.b.journal.beforeRead(func() {
+		s.b.journal.storage.Page(store.PageRequest{Dest: d.id, From: from, To: to,
+			Bytes: queue.PageBytes},
+			func(page []store.Stored, err error) {
+				if err != nil {
+					s.trouble(err)
+					return
+				}
+				complete := to
+				if len(page) > 0 {
+					complete = page[len(page)-1].Seq + 1 // only an empty page tells that none follows
+				}
+				if !d.gone {
+					s.expire(d, d.host.copies(page))
+				}
+				for len(s.refs) > 0 && s.refs[0].Dest == d.id && s.refs[0].Seq < complete {
+					s.refs = s.refs[1:]
+				}
+				s.next()
+			})
+	})
+}
+
+func (s *expirySearch) expire(d *destination, copies []*queue.Copy) {
+	for _, c := range copies {
+		if c.Message.Expired(s.now) && len(c.Doubts) == 0 && d.queue.TakeStored(c, s) {
+			d.usage.Add(c.Message.Size())
+			s.b.expire(d, c)
+		}
+	}
+}
+
+// byID gives a destination by its number, nil when it is gone.
+func (b *Broker) byID(id store.DestID) *destination {
+	if i := b.from(id); i < len(b.order) && b.order[i].id == id {
+		return b.order[i]
+	}
+	return nil
 }

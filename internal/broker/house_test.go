@@ -23,6 +23,7 @@ type house struct {
 	jobs   []func()
 	events []Event
 	rnd    uint64
+	broken int // so many reads fail from here on
 }
 
 type timer struct {
@@ -50,16 +51,42 @@ func (h *house) Commit(b *store.Batch, done func(error)) {
 }
 
 func (h *house) Page(r store.PageRequest, done func([]store.Stored, error)) {
-	h.jobs = append(h.jobs, func() { done(h.disk.Page(r)) })
+	h.jobs = append(h.jobs, func() {
+		if err := h.unreadable(); err != nil {
+			done(nil, err)
+			return
+		}
+		done(h.disk.Page(r))
+	})
 }
 
-func (h *house) Receipts(d store.DestID, p message.BrokerID,
-	done func([]store.Receipt, error)) {
-	h.jobs = append(h.jobs, func() { done(h.disk.Receipts(d, p)) })
+func (h *house) Receipts(d store.DestID, done func([]store.PeerReceipts, error)) {
+	h.jobs = append(h.jobs, func() {
+		if err := h.unreadable(); err != nil {
+			done(nil, err)
+			return
+		}
+		done(h.disk.Receipts(d))
+	})
 }
 
-func (h *house) Expired(before int64, n int, done func([]store.ExpiredRef, error)) {
-	h.jobs = append(h.jobs, func() { done(h.disk.Expired(before, n)) })
+func (h *house) Expired(after *store.ExpiredRef, before int64, n int,
+	done func([]store.ExpiredRef, error)) {
+	h.jobs = append(h.jobs, func() {
+		if err := h.unreadable(); err != nil {
+			done(nil, err)
+			return
+		}
+		done(h.disk.Expired(after, before, n))
+	})
+}
+
+func (h *house) unreadable() error {
+	if h.broken == 0 {
+		return nil
+	}
+	h.broken--
+	return message.Errorf(message.Unavailable, "the disk cannot be read")
 }
 
 // open makes a house, over the disk of an earlier one if there is one.

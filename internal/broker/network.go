@@ -16,16 +16,19 @@ type networks struct {
 	order []*netSub
 	peers []network.Event // bridges that are up, in the order of their start
 	cand  candidate
-	// loads are what waits for a page of a queue.
+	// loads are what waits for a page of a queue, or for its end.
 	loads map[*destination][]func()
+	pages map[message.BrokerID]pageEnd // of the rounds about copies in doubt
 }
 
 func (n *networks) init() {
 	n.subs = map[message.ConsumerID]*netSub{}
 	n.loads = map[*destination][]func(){}
+	n.pages = map[message.BrokerID]pageEnd{}
 }
 
-// whenLoaded runs f when the next page of the queue was read.
+// whenLoaded runs f when the next page of the queue was read, could not be read for a second, or the
+// queue is gone: f looks at where things stand.
 func (n *networks) whenLoaded(d *destination, f func()) { n.loads[d] = append(n.loads[d], f) }
 
 func (n *networks) pageLoaded(d *destination) {

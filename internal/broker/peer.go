@@ -1,9 +1,12 @@
 package broker
 
 import (
+	"cmp"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
+	"time"
 
 	"hopwire/internal/broker/audit"
 	"hopwire/internal/broker/queue"
@@ -12,8 +15,12 @@ import (
 	"hopwire/internal/store"
 )
 
-// receiptsKept is how many receipts of each peer and destination are kept at least.
-const receiptsKept = 2000
+// receiptsKept is how many receipts of each peer and destination are kept at least, receiptsMost
+// what they may grow to: some 40 MB.
+const (
+	receiptsKept = 2000
+	receiptsMost = 1 << 18
+)
 
 // markBlock is how far ahead a destination's mark toward a peer is raised.
 const markBlock = 1000
@@ -24,64 +31,90 @@ func (b *Broker) Receive(m *message.Message, from network.Peer, done func(error)
 	b.run(&arrival{b: b, m: m, wire: m.Destination, peer: &from, done: done})
 }
 
-// loadReceipts makes sure that the receipts of the peer and destination are in memory.
+// loadReceipts makes sure that the receipts of the destination are in memory when the message may
+// have been here before: it comes from a peer, or from a client that failed over to us.
 func (b *Broker) loadReceipts(a *arrival) outcome {
-	if a.peer == nil || a.m.Destination.IsAdvisory() {
+	if a.m.Destination.IsAdvisory() {
 		return proceed
 	}
-	d := b.wireDestination(a.wire)
-	if b.withReceipts(d, a.peer, func() { b.run(a) }) {
+	loaded := true
+	switch again := func() { b.run(a) }; {
+	case a.peer != nil:
+		loaded = b.withReceipts(b.wireDestination(a.wire), a.peer, again)
+	case a.conn != nil && a.conn.info.FailoverReconnect:
+		loaded = b.haveReceipts(b.wireDestination(a.wire), again)
+	}
+	if loaded {
 		return proceed
 	}
 	return parkedHere
 }
 
-// withReceipts reports whether the receipts are in memory; if not, f runs when they are, behind
-// all that waited before.
+// withReceipts is haveReceipts for what comes from a peer.
 func (b *Broker) withReceipts(d *destination, peer *network.Peer, f func()) bool {
-	if d.receipts == nil {
-		d.receipts = audit.NewReceipts()
-		d.loading = map[message.BrokerID][]func(){}
+	if !b.haveReceipts(d, f) {
+		return false
 	}
-	limit := max(receiptsKept, 2*peer.Prefetch)
-	if d.receipts.Loaded(peer.ID) {
-		// A peer that asked before it sent, or has a larger window since, may need more.
-		d.receipts.Raise(peer.ID, limit)
+	// A peer that asked before it sent, or has larger windows since, may need more.
+	d.receipts.Raise(peer.ID, receiptLimit(d, peer))
+	return true
+}
+
+// receiptLimit gives how many receipts of the peer must be kept: twice what it may have in doubt. It
+// asks about all of that before it sends anything new over the link. That is one window, and one for
+// each network subscription here (the consumers of brokers behind us, which a peer need not fold),
+// and one for each consumer when it folds none. A limit is only raised (audit.Receipts): consumers
+// that are gone leave copies that may still be in doubt.
+func receiptLimit(d *destination, peer *network.Peer) int {
+	windows := 1 + len(d.nets)
+	if peer.PerConsumer {
+		windows += len(d.consumers)
+	}
+	return min(receiptsMost, max(receiptsKept, 2*min(peer.Prefetch, prefetchMost)*windows))
+}
+
+// haveReceipts reports whether the receipts of all peers are in memory; if not, f runs when they
+// are, behind all that waited before. Of all peers, since a copy that came by one may come again by
+// another, or from the client that sent it.
+func (b *Broker) haveReceipts(d *destination, f func()) bool {
+	if d.receipts != nil {
 		return true
 	}
 	if !b.opt.Persistent || !d.stores() {
-		d.receipts.Open(peer.ID, limit, 1)
+		d.receipts = audit.NewReceipts()
 		return true
 	}
-	waiting, asked := d.loading[peer.ID]
-	d.loading[peer.ID] = append(waiting, f)
-	if asked {
-		return false
+	d.loading = append(d.loading, f)
+	if len(d.loading) == 1 {
+		b.readReceipts(d)
 	}
-	id := peer.ID
+	return false
+}
+
+// readReceipts reads the receipts of a destination, until it can.
+func (b *Broker) readReceipts(d *destination) {
 	b.journal.beforeRead(func() {
-		b.journal.storage.Receipts(d.id, id, func(rs []store.Receipt, err error) {
-			if err != nil {
+		b.journal.storage.Receipts(d.id, func(peers []store.PeerReceipts, err error) {
+			if err != nil && !d.gone {
 				b.tell(Event{Kind: StoreTrouble, Dest: d.name,
-					Text: "the receipts of " + string(id) + " could not be read: " + err.Error()})
-				return // the peer is not answered: it asks again
+					Text: "the receipts of peers could not be read: " + err.Error()})
+				b.env.After(time.Second, func() { b.readReceipts(d) })
+				return
 			}
-			next := uint64(1)
-			if len(rs) > 0 {
-				next = rs[len(rs)-1].N + 1
+			d.receipts = audit.NewReceipts()
+			for _, p := range peers {
+				for _, r := range p.List {
+					d.receipts.Restore(p.Peer, r.N, r.Key)
+				}
+				d.receipts.Continue(p.Peer, p.Next)
 			}
-			d.receipts.Open(id, limit, next)
-			for _, r := range rs {
-				d.receipts.Restore(id, r.N, r.Key)
-			}
-			waiting := d.loading[id]
-			delete(d.loading, id)
+			waiting := d.loading
+			d.loading = nil
 			for _, f := range waiting {
 				f()
 			}
 		})
 	})
-	return false
 }
 
 // stores reports whether messages of the destination can be in the store.
@@ -106,9 +139,9 @@ func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
 	}
 	peer := a.peer.ID
 	if !a.m.Persistent || !b.opt.Persistent || !d.stores() {
-		d.receipts.Claim(peer, a.key, audit.Durable)
+		d.receipts.Remember(peer, a.key)
 	} else {
-		n := d.receipts.Claim(peer, a.key, audit.Claimed)
+		n := d.receipts.Claim(peer, a.key)
 		b.journal.add(store.Op{Kind: store.PutReceipt, Dest: d.id, Peer: peer,
 			Receipt: store.Receipt{N: n, Key: a.key}})
 		b.journal.touch(d)
@@ -244,17 +277,48 @@ func (b *Broker) DoubtedPeers() []message.BrokerID {
 	return peers
 }
 
+// pageEnd is the last copy that a page of copies in doubt named, and the number of its destination,
+// which tells where to go on when the destination is gone since, or is another of that name.
+type pageEnd struct {
+	ref message.CopyRef
+	id  store.DestID
+}
+
+// behind gives where a round about copies in doubt goes on: at the first destination whose number is
+// at least id, there behind seq. A reference that no page ended with begins anew when its
+// destination is gone: what was asked about before is not in doubt any more.
+func (b *Broker) behind(peer message.BrokerID, after message.CopyRef) (id store.DestID, seq uint64) {
+	switch end, d := b.networks.pages[peer], b.dests[after.Destination]; {
+	case after.Destination.IsZero():
+		return 0, 0
+	case end.ref == after:
+		return end.id, after.Seq
+	case d != nil:
+		return d.id, after.Seq
+	}
+	return 0, 0
+}
+
+// from gives the index in order of the first destination whose number is at least id.
+func (b *Broker) from(id store.DestID) int {
+	i, _ := slices.BinarySearchFunc(b.order, id, func(d *destination, id store.DestID) int {
+		return cmp.Compare(d.id, id)
+	})
+	return i
+}
+
 // InDoubt implements bridge.Local.
 func (b *Broker) InDoubt(peer message.BrokerID, after message.CopyRef, limit int,
 	done func([]network.Doubt)) {
-	i := 0
-	for i < len(b.order) && !after.Destination.IsZero() && b.order[i].name != after.Destination {
-		i++
-	}
-	for seq := after.Seq; i < len(b.order); i, seq = i+1, 0 {
+	id, start := b.behind(peer, after)
+	for i := b.from(id); i < len(b.order); i++ {
 		d := b.order[i]
 		if d.queue == nil {
 			continue
+		}
+		seq := uint64(0)
+		if d.id == id {
+			seq = start
 		}
 		// What is not in memory comes first where its sequences are lower.
 		mark := d.bootMarks[peer]
@@ -268,6 +332,7 @@ func (b *Broker) InDoubt(peer message.BrokerID, after message.CopyRef, limit int
 			if mark > 0 {
 				d.bootAsked[peer] = page[len(page)-1].Ref.Seq + 1
 			}
+			b.networks.pages[peer] = pageEnd{page[len(page)-1].Ref, d.id}
 			done(page)
 			return
 		}
@@ -278,6 +343,7 @@ func (b *Broker) InDoubt(peer message.BrokerID, after message.CopyRef, limit int
 		}
 		delete(d.bootMarks, peer)
 	}
+	delete(b.networks.pages, peer)
 	done(nil)
 }
 
@@ -328,8 +394,11 @@ func (b *Broker) Resolve(peer message.BrokerID, refs []message.CopyRef, how netw
 			b.consume(d, c)
 			continue
 		case network.NeverLearned:
-			c.Redelivery++
-			b.journal.redelivered(d, c)
+			if !c.Raised { // once, however many peers may have it
+				c.Raised = true
+				c.Redelivery++
+				b.journal.redelivered(d, c)
+			}
 			b.counts.Reasons[message.InDoubt]++
 			b.tell(Event{Kind: DoubtReleased, Reason: message.InDoubt, Dest: d.name,
 				Text: c.Message.ID.String() + " toward " + string(peer), Count: 1})
@@ -370,18 +439,20 @@ func (c *Connection) talk(cmd *message.ControlCommand) {
 	}
 }
 
-// prefetchOf reads prefetchSize from a peer's networkProperties, 0 when it is not there.
-func prefetchOf(properties string) int {
-	n := 0
+// prefetchMost is what a peer's claim of its prefetch is believed at most.
+const prefetchMost = 1 << 16
+
+// windowsOf reads from a peer's networkProperties how many messages it may have on their way, 0 when
+// that is not there, and whether for each consumer (conduitSubscriptions is off).
+func windowsOf(properties string) (prefetch int, perConsumer bool) {
 	for line := range strings.SplitSeq(properties, "\n") {
-		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "prefetchSize="); ok {
-			for _, r := range rest {
-				if r < '0' || r > '9' || n > 1<<24 {
-					break
-				}
-				n = n*10 + int(r-'0')
-			}
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name {
+		case "prefetchSize":
+			n, _ := strconv.Atoi(value) // of no number 0, of a huge one the most there is
+			prefetch = min(max(0, n), prefetchMost)
+		case "conduitSubscriptions":
+			perConsumer = value == "false"
 		}
 	}
-	return n
+	return prefetch, perConsumer
 }

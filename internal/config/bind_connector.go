@@ -163,7 +163,6 @@ func (b *builder) network(n *bean) *Network {
 		AutoStart:                        n.bool("autoStart"),
 		InDoubtTimeout:                   n.millis("inDoubtTimeout"),
 		ForwardAhead:                     n.bool("forwardAhead"),
-		StrictOrder:                      n.bool("strictOrder"),
 	}
 	if !out.AutoStart {
 		b.notice(n.at("autoStart"), Warning, "network connector %s stays stopped: autoStart is false, "+

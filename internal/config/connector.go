@@ -75,7 +75,6 @@ type Network struct {
 
 	InDoubtTimeout time.Duration // -1 ms: for ever
 	ForwardAhead   bool
-	StrictOrder    bool
 }
 
 // Link is one bridge: the addresses of one peer, tried in turn.

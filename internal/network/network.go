@@ -21,9 +21,6 @@ type Subscription struct {
 	Doubtful bool
 	// Ahead takes persistent copies before they are durable (forwardAhead).
 	Ahead bool
-	// Ordered asks that the subscriptions of one peer that have it set are served in the order of
-	// arrival over all their destinations (strictOrder).
-	Ordered bool
 }
 
 // Sink takes the deliveries of a network subscription.
@@ -120,6 +117,8 @@ type Peer struct {
 	Hopwire bool // it names local copies in its acks and can be asked
 	// Prefetch is how many messages the peer may have on their way for one destination; 0 unknown.
 	Prefetch int
+	// PerConsumer says that it may have so many on their way for each consumer of ours.
+	PerConsumer bool
 }
 
 // Event is what a bridge tells its home broker.

@@ -152,15 +152,15 @@ func (s *storage) Page(r store.PageRequest, done func([]store.Stored, error)) {
 }
 
 // Receipts implements broker.Storage.
-func (s *storage) Receipts(dest store.DestID, peer message.BrokerID,
-	done func([]store.Receipt, error)) {
-	read(s, func() ([]store.Receipt, error) { return s.disk.store.Receipts(dest, peer) }, done)
+func (s *storage) Receipts(dest store.DestID, done func([]store.PeerReceipts, error)) {
+	read(s, func() ([]store.PeerReceipts, error) { return s.disk.store.Receipts(dest) }, done)
 }
 
 // Expired implements broker.Storage.
-func (s *storage) Expired(before int64, limit int, done func([]store.ExpiredRef, error)) {
+func (s *storage) Expired(after *store.ExpiredRef, before int64, limit int,
+	done func([]store.ExpiredRef, error)) {
 	read(s, func() ([]store.ExpiredRef, error) {
-		return s.disk.store.Expired(before, limit)
+		return s.disk.store.Expired(after, before, limit)
 	}, done)
 }
 

@@ -20,7 +20,7 @@ const plantedSeeds = 400
 type faultyStorage struct {
 	broker.Storage
 	commit   func(b *store.Batch, done func(error))
-	receipts func(done func([]store.Receipt, error))
+	receipts func(d store.DestID, done func([]store.PeerReceipts, error))
 }
 
 func (s faultyStorage) Commit(b *store.Batch, done func(error)) {
@@ -31,13 +31,12 @@ func (s faultyStorage) Commit(b *store.Batch, done func(error)) {
 	s.Storage.Commit(b, done)
 }
 
-func (s faultyStorage) Receipts(d store.DestID, p message.BrokerID,
-	done func([]store.Receipt, error)) {
+func (s faultyStorage) Receipts(d store.DestID, done func([]store.PeerReceipts, error)) {
 	if s.receipts != nil {
-		s.receipts(done)
+		s.receipts(d, done)
 		return
 	}
-	s.Storage.Receipts(d, p, done)
+	s.Storage.Receipts(d, done)
 }
 
 // faultyLocal is a home broker that does some things wrong.
@@ -266,8 +265,14 @@ var planted = []struct {
 	}), func(p *Plan) { p.Cuts, p.Duplex, p.Hop = true, true, true }, false},
 	{"receipts are forgotten at a restart", "P3", &Plant{
 		Store: func(_ *Life, s broker.Storage) broker.Storage {
-			return faultyStorage{Storage: s, receipts: func(done func([]store.Receipt, error)) {
-				s.Receipts(0, "", done)
+			return faultyStorage{Storage: s, receipts: func(d store.DestID,
+				done func([]store.PeerReceipts, error)) {
+				s.Receipts(d, func(peers []store.PeerReceipts, err error) {
+					for i := range peers {
+						peers[i].List = nil
+					}
+					done(peers, err)
+				})
 			}}
 		}}, func(p *Plan) { p.Crashes, p.Cuts, p.Hop = true, true, true }, false},
 	{"a cancelled put takes its receipt along", "P3", commitPlant(

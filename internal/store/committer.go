@@ -106,14 +106,15 @@ func (c *Committer) Page(r PageRequest, done func([]Stored, error)) {
 	ask(c, done, func() ([]Stored, error) { return c.store.Page(r) })
 }
 
-// Receipts reads the receipts of one (destination, peer).
-func (c *Committer) Receipts(dest DestID, peer message.BrokerID, done func([]Receipt, error)) {
-	ask(c, done, func() ([]Receipt, error) { return c.store.Receipts(dest, peer) })
+// Receipts reads the receipts of a destination.
+func (c *Committer) Receipts(dest DestID, done func([]PeerReceipts, error)) {
+	ask(c, done, func() ([]PeerReceipts, error) { return c.store.Receipts(dest) })
 }
 
-// Expired reads what expired before a time (ms since the epoch).
-func (c *Committer) Expired(before int64, limit int, done func([]ExpiredRef, error)) {
-	ask(c, done, func() ([]ExpiredRef, error) { return c.store.Expired(before, limit) })
+// Expired reads what expired before a time (ms since the epoch), behind after if that is not nil.
+func (c *Committer) Expired(after *ExpiredRef, before int64, limit int,
+	done func([]ExpiredRef, error)) {
+	ask(c, done, func() ([]ExpiredRef, error) { return c.store.Expired(after, before, limit) })
 }
 
 // Space tells what room the store has.

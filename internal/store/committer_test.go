@@ -138,8 +138,8 @@ func TestAReadSeesTheCommitsBeforeItAndAnswersAfterThem(t *testing.T) {
 		synctest.Wait() // it stands in Apply alone
 		c.Page(r, page)
 		c.Commit(put(2), func(err error) { l.add("commit 2 %v", err) })
-		c.Expired(1, 1, func(e []store.ExpiredRef, err error) { l.add("expired %v %v", e, err) })
-		c.Receipts(1, "p", func(r []store.Receipt, err error) { l.add("receipts %v %v", r, err) })
+		c.Expired(nil, 1, 1, func(e []store.ExpiredRef, err error) { l.add("expired %v %v", e, err) })
+		c.Receipts(1, func(r []store.PeerReceipts, err error) { l.add("receipts %v %v", r, err) })
 		expect(t, l, "page 0 <nil>")
 		g.open <- struct{}{}
 		synctest.Wait()

@@ -38,6 +38,13 @@ type Receipt struct {
 	Key Key
 }
 
+// PeerReceipts are the receipts of one (destination, peer).
+type PeerReceipts struct {
+	Peer message.BrokerID
+	Next uint64    // no receipt at or above it was ever put; also of receipts that were all dropped
+	List []Receipt // ascending by N, all N < Next
+}
+
 // Stored is one message as a page read gives it. Of a Message everything is kept but its command
 // Header and Data; empty and nil BrokerPath and Cluster are the same.
 type Stored struct {
@@ -57,7 +64,7 @@ const (
 	PutMessage                    // Dest, Seq, Message: a key is written once
 	DeleteMessage                 // Dest, Seq, Expiration (exactly the message's)
 	SetRedelivery                 // Dest, Seq, Count: of a stored message
-	PutReceipt                    // Dest, Peer, Receipt
+	PutReceipt                    // Dest, Peer, Receipt: refused (Internal) unless N rises
 	DropReceipts                  // Dest, Peer: all with N < Receipt.N
 	PutMeta                       // Name, Value; a nil Value deletes
 )
@@ -136,11 +143,13 @@ type Store interface {
 	Apply(batches []*Batch) error
 	// Page reads messages; it sees every batch that was applied before the call.
 	Page(r PageRequest) ([]Stored, error)
-	// Receipts gives the receipts of one (destination, peer), ascending by N.
-	Receipts(dest DestID, peer message.BrokerID) ([]Receipt, error)
+	// Receipts gives the receipts of a destination: of every peer of which one was ever put, also
+	// when all were dropped since, in the order of their names.
+	Receipts(dest DestID) ([]PeerReceipts, error)
 	// Expired gives stored messages whose expiration is before the time (ms since the epoch),
-	// earliest first, at most limit.
-	Expired(before int64, limit int) ([]ExpiredRef, error)
+	// in the order of expiration, destination and sequence, at most limit: from the first on, or
+	// behind after when it is not nil.
+	Expired(after *ExpiredRef, before int64, limit int) ([]ExpiredRef, error)
 	// Space tells what room there is. It may be called from any goroutine at any time.
 	Space() Space
 	// Close ends the store; everything applied is there at the next open.

@@ -15,8 +15,8 @@ func key(n int) (k message.ReceiptKey) {
 
 func TestAResendIsKnownOnlyWhenItsReceiptIsDurable(t *testing.T) {
 	r := NewReceipts()
-	r.Open("p", 10, 1)
-	r.Claim("p", key(1), Claimed)
+	r.Raise("p", 10)
+	r.Claim("p", key(1))
 	if s := r.Look(key(1)); s != Claimed {
 		t.Errorf("state %d before the batch is durable, want Claimed", s)
 	}
@@ -31,9 +31,9 @@ func TestAResendIsKnownOnlyWhenItsReceiptIsDurable(t *testing.T) {
 
 func TestAReceiptOnItsWayToTheStoreIsNotPruned(t *testing.T) {
 	r := NewReceipts()
-	r.Open("p", 1, 1)
+	r.Raise("p", 1)
 	for i := range 200 {
-		r.Claim("p", key(i), Claimed)
+		r.Claim("p", key(i))
 	}
 	if _, ok := r.Prune("p"); ok {
 		t.Fatal("undurable receipts were dropped")
@@ -53,17 +53,44 @@ func TestAReceiptOnItsWayToTheStoreIsNotPruned(t *testing.T) {
 // TestReceiptsSurviveARestart restores what a store would have and goes on.
 func TestReceiptsSurviveARestart(t *testing.T) {
 	r := NewReceipts()
-	r.Open("p", 100, 8)
+	r.Raise("p", 100)
 	r.Restore("p", 5, key(5))
 	r.Restore("p", 7, key(7))
-	if n := r.Claim("p", key(9), Claimed); n != 8 {
+	r.Continue("p", 8)
+	if n := r.Claim("p", key(9)); n != 8 {
 		t.Errorf("the next receipt has number %d, want 8", n)
+	}
+	r.Continue("all dropped", 700)
+	if n := r.Claim("all dropped", key(10)); n != 700 {
+		t.Errorf("the next receipt after all were dropped has number %d, want 700", n)
 	}
 	if below, _ := r.PruneBelow("p", 6); below != 6 {
 		t.Errorf("pruned below %d, want 6", below)
 	}
 	if r.Look(key(5)) != Unknown || r.Look(key(7)) != Durable {
 		t.Error("number 5 must be forgotten and 7 known")
+	}
+}
+
+func TestWhatIsOnlyInMemoryDoesNotPushOutWhatIsStored(t *testing.T) {
+	r := NewReceipts()
+	r.Raise("p", 10)
+	r.Claim("p", key(0))
+	r.Confirm(key(0))
+	for i := range 1000 {
+		r.Remember("p", key(1+i))
+		if below, ok := r.Prune("p"); ok {
+			t.Fatalf("receipts of the store below %d were dropped", below)
+		}
+	}
+	if r.Look(key(0)) != Durable || r.Look(key(1)) != Unknown || r.Look(key(1000)) != Durable {
+		t.Error("the stored one and the last in memory must be known, the first in memory not")
+	}
+	if _, ok := r.Number("p", key(1000)); ok {
+		t.Error("what is only in memory has no number in the store")
+	}
+	if n := r.Claim("p", key(2000)); n != 2 {
+		t.Errorf("the next receipt in the store has number %d, want 2", n)
 	}
 }
 

@@ -22,21 +22,26 @@ type Receipts struct {
 }
 
 type receipt struct {
-	peer  message.BrokerID
+	of    *series
 	n     uint64
 	state State
 	gone  message.BrokerID // where our copy was forwarded to; "" while it is here or consumed
 	been  int              // how often our copy had been there before
 }
 
-// log is one peer's receipts in the order of their numbers: keys[start:], the first being number
-// first.
+// log is one peer's receipts. What the store keeps and what is only in memory have numbers of their
+// own: a number that was in the store is never given again, also when nothing is left there.
 type log struct {
+	stored, memory series
+	limit          int // of each
+}
+
+// series is receipts in the order of their numbers: keys[start:], the first being number first.
+type series struct {
 	keys  []message.ReceiptKey
 	start int
 	first uint64
 	next  uint64
-	limit int
 }
 
 // NewReceipts makes an empty table.
@@ -47,36 +52,54 @@ func NewReceipts() *Receipts {
 	}
 }
 
-// Loaded reports whether the peer's receipts are in the table.
-func (r *Receipts) Loaded(peer message.BrokerID) bool { return r.peers[peer] != nil }
-
-// Open makes room for a peer; at most limit of its receipts are kept. next is the number that its
-// next receipt gets at least.
-func (r *Receipts) Open(peer message.BrokerID, limit int, next uint64) {
-	if r.peers[peer] == nil {
-		r.peers[peer] = &log{limit: max(1, limit), first: next, next: next}
+// of gives the receipts of a peer; one that the store knew nothing of begins with number 1.
+func (r *Receipts) of(peer message.BrokerID) *log {
+	l := r.peers[peer]
+	if l == nil {
+		l = &log{stored: series{first: 1, next: 1}, limit: 1}
+		r.peers[peer] = l
 	}
+	return l
 }
 
-// Raise lets at least limit receipts of the peer be kept from here on.
+// Raise lets at least limit receipts of the peer be kept from here on, and as many again that are
+// in memory only.
 func (r *Receipts) Raise(peer message.BrokerID, limit int) {
-	l := r.peers[peer]
+	l := r.of(peer)
 	l.limit = max(l.limit, limit)
 }
 
-// Restore adds a durable receipt, in ascending order of n.
+// Restore adds a receipt of the store, in ascending order of n.
 func (r *Receipts) Restore(peer message.BrokerID, n uint64, key message.ReceiptKey) {
-	l := r.peers[peer]
+	l := &r.of(peer).stored
 	if len(l.keys) == l.start {
-		l.first = n
+		l.first, l.next = n, n
 	}
-	for l.next < n && len(l.keys) > l.start {
+	for l.next < n {
 		l.keys = append(l.keys, message.ReceiptKey{})
 		l.next++
 	}
+	r.add(l, key, Durable)
+}
+
+// Continue says that the peer's next receipt in the store gets at least this number.
+func (r *Receipts) Continue(peer message.BrokerID, next uint64) {
+	l := &r.of(peer).stored
+	if len(l.keys) == l.start {
+		l.first, l.next = max(l.first, next), max(l.next, next)
+	}
+	for l.next < next {
+		l.keys = append(l.keys, message.ReceiptKey{})
+		l.next++
+	}
+}
+
+func (r *Receipts) add(l *series, key message.ReceiptKey, s State) (n uint64) {
+	n = l.next
+	l.next++
 	l.keys = append(l.keys, key)
-	l.next = n + 1
-	r.known[key] = &receipt{peer: peer, n: n, state: Durable}
+	r.known[key] = &receipt{of: l, n: n, state: s}
+	return n
 }
 
 // Look tells what is known of a key, whichever peer brought it.
@@ -87,14 +110,14 @@ func (r *Receipts) Look(key message.ReceiptKey) State {
 	return Unknown
 }
 
-// Claim records an arrival that Look did not know and gives its number.
-func (r *Receipts) Claim(peer message.BrokerID, key message.ReceiptKey, s State) (n uint64) {
-	l := r.peers[peer]
-	n = l.next
-	l.next++
-	l.keys = append(l.keys, key)
-	r.known[key] = &receipt{peer: peer, n: n, state: s}
-	return n
+// Claim records an arrival that Look did not know, for the store, and gives its number there.
+func (r *Receipts) Claim(peer message.BrokerID, key message.ReceiptKey) (n uint64) {
+	return r.add(&r.of(peer).stored, key, Claimed)
+}
+
+// Remember records an arrival that is kept in memory only: it is as durable as it will be.
+func (r *Receipts) Remember(peer message.BrokerID, key message.ReceiptKey) {
+	r.add(&r.of(peer).memory, key, Durable)
 }
 
 // Confirm says that the claim of a key is durable.
@@ -133,24 +156,35 @@ func (r *Receipts) WentBack(key message.ReceiptKey, to message.BrokerID) bool {
 func (r *Receipts) Release(key message.ReceiptKey) { delete(r.known, key) }
 
 // Prune drops what is beyond the peer's limit and gives the number below which its receipts may
-// be deleted; ok is false when there is nothing to drop. It drops in runs, so that one deletion
-// serves many.
+// be deleted from the store; ok is false when there is nothing to delete. It drops in runs, so that
+// one deletion serves many.
 func (r *Receipts) Prune(peer message.BrokerID) (below uint64, ok bool) {
-	l := r.peers[peer]
-	n := len(l.keys) - l.start
-	if n < l.limit+l.limit/4+64 {
-		return 0, false
+	l := r.of(peer)
+	if over, at := l.memory.over(l.limit); over {
+		r.prune(&l.memory, at)
 	}
-	return r.PruneBelow(peer, l.first+uint64(n-l.limit))
+	if over, at := l.stored.over(l.limit); over {
+		return r.prune(&l.stored, at)
+	}
+	return 0, false
 }
 
-// PruneBelow drops the peer's receipts with a number below the given one.
+// over reports whether there are enough beyond limit, and the number of the first to keep.
+func (l *series) over(limit int) (bool, uint64) {
+	n := len(l.keys) - l.start
+	return n >= limit+limit/4+64, l.first + uint64(max(0, n-limit))
+}
+
+// PruneBelow drops the peer's receipts of the store with a number below the given one.
 func (r *Receipts) PruneBelow(peer message.BrokerID, below uint64) (uint64, bool) {
-	l := r.peers[peer]
+	return r.prune(&r.of(peer).stored, below)
+}
+
+func (r *Receipts) prune(l *series, below uint64) (uint64, bool) {
 	dropped := false
 	for l.start < len(l.keys) && l.first < below {
 		key := l.keys[l.start]
-		if e := r.known[key]; e != nil && e.peer == peer && e.n == l.first {
+		if e := r.known[key]; e != nil && e.of == l && e.n == l.first {
 			if e.state != Durable {
 				break // its batch is on the way: not yet
 			}

@@ -25,8 +25,7 @@ func TestForkThatOutlivedOursIsTaken(t *testing.T) {
 		{"the other was there once more", "c", 1, path("b", "c", "d", "c"), true},
 	} {
 		r := NewReceipts()
-		r.Open("b", 10, 1)
-		r.Claim("b", key, Durable)
+		r.Remember("b", key)
 		r.Forwarded(key, x.gone, x.been)
 		if got := r.Outlived(key, x.path); got != x.want {
 			t.Errorf("%s: taken=%v, want %v", x.name, got, x.want)
@@ -50,8 +49,7 @@ func TestCopyThatWentToWhoAsksIsNotKnown(t *testing.T) {
 		{"went back to who asks, by replay", "b", 1, false},
 	} {
 		r := NewReceipts()
-		r.Open("a", 10, 1)
-		r.Claim("a", key, Durable)
+		r.Remember("a", key)
 		r.Forwarded(key, x.gone, x.been)
 		if got := r.WentBack(key, "b"); got != x.want {
 			t.Errorf("%s: %v, want %v", x.name, got, x.want)

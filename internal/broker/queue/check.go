@@ -95,10 +95,5 @@ func (s *Slot) hasAgain(p place) bool {
 
 // timed reports whether a time is set at which the slot looks at the place again.
 func (q *Queue) timed(s *Slot, p place) bool {
-	for _, t := range q.times {
-		if t.slot == s && t.place == p {
-			return q.timer != nil
-		}
-	}
-	return false
+	return s.times[p] != nil && q.timer != nil
 }

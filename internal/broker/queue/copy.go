@@ -17,15 +17,15 @@ type Copy struct {
 	Stored     bool               // a record of it is in the store or on the way there
 	Durable    bool               // Stored and committed
 	Doubts     []message.BrokerID // the peers that may have it: it is out until they told
+	Raised     bool               // Redelivery was raised since it is in doubt
 	PutBatch   uint64             // the batch that carries its record; the broker's business
 	PutOp      int                // the record's index there
 	Owner      any                // who has it while it is out; the broker's business
 	Arrival    any                // what waits for it to be safe; the broker's business
 
-	out   bool
-	ended bool // removed
-	lane  int8
-	key   uint64 // its place in its lane
+	out  bool
+	lane int8
+	key  uint64 // its place in its lane
 }
 
 // Out reports whether the copy is not pending.

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"container/heap"
 	"time"
 
 	"hopwire/internal/message"
@@ -183,8 +182,7 @@ func (q *Queue) refused(s *Slot, c *Copy, v message.Verdict) {
 	case message.WakeConsumers:
 		s.consumers[c.lane] = min(s.consumers[c.lane], c.key)
 	case message.WakeAt:
-		heap.Push(&q.times, timed{v.At, s, place{c.lane, c.key}})
-		q.armTimer()
+		q.lookAt(v.At, s, place{c.lane, c.key})
 	}
 }
 
@@ -195,60 +193,4 @@ func (q *Queue) expired(c *Copy) bool {
 	}
 	q.host.Expire(q, c)
 	return true
-}
-
-// timed is a refusal that is worth another look at a moment.
-type timed struct {
-	at    time.Duration
-	slot  *Slot
-	place place
-}
-
-type timeHeap []timed
-
-func (h timeHeap) Len() int { return len(h) }
-func (h timeHeap) Less(i, j int) bool {
-	if h[i].at != h[j].at {
-		return h[i].at < h[j].at
-	}
-	return h[i].place.before(h[j].place)
-}
-func (h timeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *timeHeap) Push(x any)   { *h = append(*h, x.(timed)) }
-func (h *timeHeap) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	old[len(old)-1] = timed{}
-	*h = old[:len(old)-1]
-	return t
-}
-
-// dueTimes moves what is due from the heap to the slots' lists.
-func (q *Queue) dueTimes(now time.Duration) {
-	for len(q.times) > 0 && q.times[0].at <= now {
-		t := heap.Pop(&q.times).(timed)
-		if t.slot.queue == q {
-			t.slot.lookAgain(t.place)
-		}
-	}
-	q.armTimer()
-}
-
-// armTimer keeps one timer at the head of the heap.
-func (q *Queue) armTimer() {
-	if q.timer != nil {
-		if len(q.times) > 0 && q.timerAt <= q.times[0].at {
-			return
-		}
-		q.timer.Stop()
-		q.timer = nil
-	}
-	if len(q.times) == 0 {
-		return
-	}
-	q.timerAt = q.times[0].at
-	q.timer = q.env.After(max(0, q.timerAt-q.env.Mono()), func() {
-		q.timer = nil
-		q.wake()
-	})
 }

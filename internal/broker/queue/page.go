@@ -33,10 +33,11 @@ func (q *Queue) Want(seq uint64) {
 // are complete. A nil error-free page means that there was nothing.
 func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	q.reading = false
+	q.shed()
 	before := q.gaps.covered(from, complete)
 	q.gaps = q.gaps.cut(from, complete)
 	for _, c := range copies {
-		if !before.has(c.Seq) {
+		if !before.has(c.Seq) || q.taken[c.Seq] {
 			continue // purged or moved while the page was read
 		}
 		q.gapCount--
@@ -52,17 +53,40 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	if len(q.gaps) == 0 {
 		q.gapCount = 0
 	}
+	clear(q.taken)
 	q.wake()
+}
+
+// TakeStored takes a stored copy that somebody read for himself out of the stored ones that wait, for
+// owner. It reports false when that copy is in memory already, or was there meanwhile. The gap
+// stays as it is: a cut for each copy would leave pieces without end.
+func (q *Queue) TakeStored(c *Copy, owner any) bool {
+	if !q.gaps.has(c.Seq) || q.taken[c.Seq] {
+		return false
+	}
+	if q.reading { // the page may have it
+		if q.taken == nil {
+			q.taken = map[uint64]bool{}
+		}
+		q.taken[c.Seq] = true
+	}
+	q.gapCount--
+	c.Stored, c.Durable, c.lane = true, true, main
+	q.resident += c.Message.Size()
+	q.hold(c, owner)
+	return true
 }
 
 // Reading reports whether a page is on its way.
 func (q *Queue) Reading() bool { return q.reading }
 
-// LoadFailed tells that the page could not be read; the queue asks again after a second.
-func (q *Queue) LoadFailed() {
+// LoadFailed tells that the page could not be read; the queue asks again after a second, and again
+// runs then, for others that want a page.
+func (q *Queue) LoadFailed(again func()) {
 	q.env.After(time.Second, func() {
 		q.reading = false
 		q.wake()
+		again()
 	})
 }
 
@@ -91,6 +115,35 @@ func (q *Queue) Evict(keep int64) int64 {
 		freed += c.Message.Size()
 	}
 	return freed
+}
+
+// shed drops from memory what all subscriptions looked at and left, but for the first page: nobody
+// looks at it again until the rules, the consumers or a time change, and then it is read again. It
+// runs when a page comes, so that a search for a match behind many copies keeps no more than some
+// pages; the page itself stays. A walk over what cannot go is not repeated before as much came again.
+func (q *Queue) shed() {
+	l := &q.lanes[main]
+	if len(q.slots) == 0 || l.live < q.shedNext {
+		return
+	}
+	below := noKey
+	for _, s := range q.slots {
+		if len(s.again) > 0 {
+			return // it wants what was read for it
+		}
+		below = min(below, s.pos[main])
+	}
+	for i := l.find(q.pageEnd()); i < len(l.entries) && l.entries[i].key < below; i++ {
+		if c := l.entries[i].copy; c != nil && c.Durable && c.Redelivery == 0 {
+			l.entries[i].copy = nil
+			l.live--
+			q.gaps = q.gaps.add(c.Seq, c.Seq+1)
+			q.gapCount++
+			q.resident -= c.Message.Size()
+		}
+	}
+	l.compact()
+	q.shedNext = 2*l.live + PageCopies
 }
 
 // pageEnd is the key behind the first page of the main lane that stays in memory.

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"container/heap"
 	"sort"
 	"time"
 
@@ -32,11 +31,13 @@ type Queue struct {
 	gaps     gaps // in the main lane
 	gapCount int64
 	reading  bool
-	next     uint64 // the next sequence
-	returns  uint64 // the next key of the returned lane
+	shedNext int             // copies in the main lane from which on shed looks at them
+	taken    map[uint64]bool // of TakeStored while a page is read, which may have them
+	next     uint64          // the next sequence
+	returns  uint64          // the next key of the returned lane
 	out      map[uint64]*Copy
-	outside  seqHeap // stored copies that are out or returned, and some that ended
-	resident int64   // bytes of the copies in memory, pending and out
+	outside  lane  // stored copies that are out or returned, by sequence
+	resident int64 // bytes of the copies in memory, pending and out
 
 	slots   []*Slot // all, in the order of attaching
 	ready   []*Slot // those that may take copies, by (Priority descending, turn)
@@ -106,9 +107,17 @@ func (q *Queue) place(c *Copy, lane int8, key uint64) {
 	q.lanes[lane].add(key, c)
 }
 
+// unplace takes a pending copy out of its lane.
+func (q *Queue) unplace(c *Copy) {
+	q.lanes[c.lane].remove(c.key)
+	if len(q.times) > 0 {
+		q.forgetPlace(place{c.lane, c.key})
+	}
+}
+
 // Hold takes a pending copy out of its lane for owner.
 func (q *Queue) Hold(c *Copy, owner any) {
-	q.lanes[c.lane].remove(c.key)
+	q.unplace(c)
 	q.hold(c, owner)
 }
 
@@ -116,7 +125,7 @@ func (q *Queue) hold(c *Copy, owner any) {
 	c.out, c.Owner = true, owner
 	q.out[c.Seq] = c
 	if c.Stored && c.lane == main {
-		heap.Push(&q.outside, c)
+		q.outside.add(c.Seq, c)
 	}
 }
 
@@ -128,7 +137,7 @@ func (q *Queue) Reserve(m *message.Message, now time.Duration, owner any) *Copy 
 	q.resident += m.Size()
 	c.out, c.Owner = true, owner
 	q.out[c.Seq] = c
-	heap.Push(&q.outside, c)
+	q.outside.add(c.Seq, c)
 	return c
 }
 
@@ -144,7 +153,8 @@ func (q *Queue) Place(c *Copy) {
 // placeBut is Place, but one slot does not look again.
 func (q *Queue) placeBut(c *Copy, but *Slot) {
 	delete(q.out, c.Seq)
-	c.Owner, c.Doubts = nil, nil
+	q.outside.remove(c.Seq)
+	c.Owner, c.Doubts, c.Raised = nil, nil, false
 	q.place(c, main, c.Seq)
 	for _, s := range q.slots {
 		if s != but && s.pos[main] > c.key {
@@ -164,11 +174,8 @@ func (q *Queue) OldestStored() uint64 {
 	if l := &q.lanes[main]; l.live > 0 {
 		low = min(low, l.entries[l.start].key)
 	}
-	for len(q.outside) > 0 {
-		if c := q.outside[0]; !c.ended && (c.out || c.lane == returned) {
-			return min(low, c.Seq)
-		}
-		heap.Pop(&q.outside)
+	if l := &q.outside; l.live > 0 {
+		low = min(low, l.entries[l.start].key)
 	}
 	return low
 }
@@ -207,9 +214,10 @@ func (q *Queue) Remove(c *Copy) {
 		delete(q.out, c.Seq)
 		c.out = false
 	} else {
-		q.lanes[c.lane].remove(c.key)
+		q.unplace(c)
 	}
-	c.Owner, c.ended = nil, true
+	q.outside.remove(c.Seq)
+	c.Owner = nil
 	q.resident -= c.Message.Size()
 }
 
@@ -220,7 +228,7 @@ func (q *Queue) Return(copies []*Copy) {
 			continue
 		}
 		delete(q.out, c.Seq)
-		c.Owner, c.Doubts = nil, nil
+		c.Owner, c.Doubts, c.Raised = nil, nil, false
 		q.place(c, returned, q.returns)
 		q.returns++
 	}
@@ -232,6 +240,29 @@ func (q *Queue) EachPending(f func(*Copy) bool) {
 	for i := range q.lanes {
 		q.lanes[i].each(0, f)
 	}
+}
+
+// Cursor is a place in a walk over the pending copies in memory; the zero value is its begin.
+type Cursor struct {
+	lane int8
+	key  uint64
+}
+
+// Scan calls f, which changes nothing, for at most n pending copies in memory. It tells where to go
+// on, how many of n are left, and whether there are more copies.
+func (q *Queue) Scan(at Cursor, n int, f func(*Copy)) (next Cursor, left int, more bool) {
+	for ; at.lane < laneCount && !more; at.lane, at.key = at.lane+1, 0 {
+		q.lanes[at.lane].each(at.key, func(c *Copy) bool {
+			if n == 0 {
+				next, more = Cursor{c.lane, c.key}, true
+				return false
+			}
+			n--
+			f(c)
+			return true
+		})
+	}
+	return next, n, more
 }
 
 // HasReady reports whether some subscription could take a copy now.
@@ -262,6 +293,7 @@ func (q *Queue) Attach(sub Subscriber, t Traits) *Slot {
 func (q *Queue) Detach(s *Slot) {
 	q.Unclaim(s)
 	q.removeReady(s)
+	q.forgetTimes(s)
 	if s.gate != nil {
 		s.gate.Stop()
 	}
@@ -334,19 +366,4 @@ func (s *Slot) before(t *Slot) bool {
 		return s.Priority > t.Priority
 	}
 	return s.turn < t.turn
-}
-
-// seqHeap orders copies by their sequence.
-type seqHeap []*Copy
-
-func (h seqHeap) Len() int           { return len(h) }
-func (h seqHeap) Less(i, j int) bool { return h[i].Seq < h[j].Seq }
-func (h seqHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *seqHeap) Push(x any)        { *h = append(*h, x.(*Copy)) }
-func (h *seqHeap) Pop() any {
-	old := *h
-	c := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return c
 }

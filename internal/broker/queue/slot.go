@@ -45,6 +45,7 @@ type Slot struct {
 	pos       [laneCount]uint64
 	consumers [laneCount]uint64 // lowest key refused until the consumers change; none = noKey
 	again     []place           // to look at again, ascending
+	times     map[place]*timed  // to look at again at a time; all are in queue.times
 }
 
 // place is a position in a lane.
@@ -81,6 +82,10 @@ func (s *Slot) Ready() {
 
 // Rescan makes the subscription look at every pending copy again: its rules changed.
 func (s *Slot) Rescan() {
+	if s.queue == nil {
+		return
+	}
+	s.queue.forgetTimes(s)
 	s.pos = [laneCount]uint64{}
 	s.again = s.again[:0]
 	s.consumers = [laneCount]uint64{noKey, noKey}

@@ -73,8 +73,6 @@ var connectorAttributes = []Attribute{
 		"peer did not answer for waits for it; -1 for ever"),
 	attr("forwardAhead", Bool, "false", Honoured, "Hopwire's own: forward persistent messages "+
 		"before they are on the disk here"),
-	attr("strictOrder", Bool, "false", Honoured, "Hopwire's own: keep the order over all "+
-		"destinations, for peers with auditNetworkProducers"),
 	attr("objectName", Text, "", Tolerated, ""),
 	attr("connectorURI", Text, "", Tolerated, ""),
 	attr("sslContext", Object, "", Later, ""),

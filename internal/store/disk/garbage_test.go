@@ -51,7 +51,7 @@ func TestNoRecordOutlivesItsMessage(t *testing.T) {
 			}
 		}
 		// Expirations of dropped destinations go with the Apply after a look at them.
-		if _, err := s.Expired(maxTime, 1<<30); err != nil {
+		if _, err := s.Expired(nil, maxTime, 1<<30); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Apply(nil); err != nil {

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"hopwire/internal/message"
@@ -66,8 +67,26 @@ func peerKey(buf []byte, kind byte, id store.DestID, peer message.BrokerID) []by
 	return append(buf, peer...)
 }
 
+// pastPeer is above all keys of a peer.
+func pastPeer(kind byte, id store.DestID, peer message.BrokerID) []byte {
+	return append(peerKey(nil, kind, id, peer), bytes.Repeat([]byte{0xff}, 9)...)
+}
+
 func receiptKey(buf []byte, id store.DestID, peer message.BrokerID, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(peerKey(buf, kindReceipt, id, peer), n)
+}
+
+// peerOf gives the peer of a key made by peerKey or receiptKey.
+func peerOf(key []byte) (message.BrokerID, bool) {
+	if len(key) < destKeySize {
+		return "", false
+	}
+	n, size := binary.Uvarint(key[destKeySize:])
+	name := key[min(len(key), destKeySize+max(0, size)):]
+	if size <= 0 || n > uint64(len(name)) {
+		return "", false
+	}
+	return message.BrokerID(name[:n]), true
 }
 
 func metaKey(name string) []byte { return append([]byte{kindMeta}, name...) }

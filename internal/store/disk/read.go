@@ -234,8 +234,8 @@ func (p *pager) redelivery(seq store.Seq) (int32, error) {
 
 // receiptBounds are those of the receipts of a peer from low on.
 func receiptBounds(id store.DestID, peer message.BrokerID, low uint64) *pebble.IterOptions {
-	upper := append(peerKey(nil, kindReceipt, id, peer), bytes.Repeat([]byte{0xff}, 9)...)
-	return &pebble.IterOptions{LowerBound: receiptKey(nil, id, peer, low), UpperBound: upper}
+	return &pebble.IterOptions{LowerBound: receiptKey(nil, id, peer, low),
+		UpperBound: pastPeer(kindReceipt, id, peer)}
 }
 
 // mark gives the number below which a peer's receipts are dropped.
@@ -251,45 +251,10 @@ func (s *Store) mark(from pebble.Reader, id store.DestID, peer message.BrokerID)
 	return low, nil
 }
 
-// Receipts implements store.Store.
-func (s *Store) Receipts(id store.DestID, peer message.BrokerID) (out []store.Receipt, err error) {
-	if err := s.begin(); err != nil {
-		return nil, err
-	}
-	defer s.end()
-	snap := s.db.NewSnapshot()
-	defer snap.Close()
-	low, err := s.mark(snap, id, peer)
-	if err != nil {
-		return nil, err
-	}
-	it, err := snap.NewIter(receiptBounds(id, peer, low))
-	if err != nil {
-		return nil, s.readError(err)
-	}
-	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
-		key := it.Key()
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return nil, s.readError(err)
-		}
-		r := store.Receipt{N: binary.BigEndian.Uint64(key[len(key)-8:])}
-		if copy(r.Key[:], value) != receiptValue || len(value) != receiptValue {
-			return nil, s.corrupt(fmt.Sprintf("receipt %d of destination %d and peer %s",
-				r.N, id, peer), errRecord)
-		}
-		out = append(out, r)
-	}
-	if err := it.Error(); err != nil {
-		return nil, s.readError(err)
-	}
-	return out, nil
-}
-
 // Expired implements store.Store. It starts where the last look found the first expiration, not
 // at the tombstones before it.
-func (s *Store) Expired(before int64, limit int) ([]store.ExpiredRef, error) {
+func (s *Store) Expired(after *store.ExpiredRef, before int64,
+	limit int) ([]store.ExpiredRef, error) {
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
@@ -299,6 +264,11 @@ func (s *Store) Expired(before int64, limit int) ([]store.ExpiredRef, error) {
 	}
 	s.looking.Lock()
 	defer s.looking.Unlock()
+	if after != nil {
+		from := append(expiryKey(nil, *after), 0)
+		out, _, err := s.expired(from, before, limit)
+		return out, err
+	}
 	s.mu.Lock()
 	low := s.expLow
 	s.putLow = maxTime
@@ -306,19 +276,33 @@ func (s *Store) Expired(before int64, limit int) ([]store.ExpiredRef, error) {
 	if low >= before {
 		return nil, nil
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{
-		LowerBound: expiryKey(nil, store.ExpiredRef{Expiration: low}),
-		UpperBound: expiryKey(nil, store.ExpiredRef{Expiration: before})})
+	out, first, err := s.expired(expiryKey(nil, store.ExpiredRef{Expiration: low}), before, limit)
 	if err != nil {
-		return nil, s.readError(err)
+		return nil, err
+	}
+	s.mu.Lock()
+	s.expLow = min(first, s.putLow)
+	s.mu.Unlock()
+	return out, nil
+}
+
+// expired gives what is at or above the key, and the first time there, before when there is none.
+func (s *Store) expired(from []byte, before int64, limit int) (out []store.ExpiredRef,
+	first int64, err error) {
+	first = before
+	to := expiryKey(nil, store.ExpiredRef{Expiration: before})
+	if bytes.Compare(from, to) >= 0 {
+		return nil, first, nil
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return nil, first, s.readError(err)
 	}
 	defer it.Close()
-	var out []store.ExpiredRef
-	first := before
 	for ok := it.First(); ok && len(out) < limit; ok = it.Next() {
-		r, ok := parseExpiry(it.Key())
-		if !ok {
-			return nil, s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)
+		r, parsed := parseExpiry(it.Key())
+		if !parsed {
+			return nil, first, s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)
 		}
 		first = min(first, r.Expiration)
 		if s.hasDest(r) {
@@ -326,12 +310,9 @@ func (s *Store) Expired(before int64, limit int) ([]store.ExpiredRef, error) {
 		}
 	}
 	if err := it.Error(); err != nil {
-		return nil, s.readError(err)
+		return nil, first, s.readError(err)
 	}
-	s.mu.Lock()
-	s.expLow = min(first, s.putLow)
-	s.mu.Unlock()
-	return out, nil
+	return out, first, nil
 }
 
 // mostOrphans bounds what one Apply has to sweep.

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"sync"
 
@@ -144,21 +145,28 @@ func (s *Store) Page(r store.PageRequest) ([]store.Stored, error) {
 }
 
 // Receipts implements store.Store.
-func (s *Store) Receipts(id store.DestID, peer message.BrokerID) ([]store.Receipt, error) {
+func (s *Store) Receipts(id store.DestID) ([]store.PeerReceipts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.now.dests[id]
 	if d == nil {
 		return nil, s.open()
 	}
-	return slices.Clone(d.receipts[peer]), s.open()
+	var out []store.PeerReceipts
+	for _, peer := range slices.Sorted(maps.Keys(d.receipts)) {
+		p := *d.receipts[peer]
+		p.List = slices.Clone(p.List)
+		out = append(out, p)
+	}
+	return out, s.open()
 }
 
 // Expired implements store.Store.
-func (s *Store) Expired(before int64, limit int) ([]store.ExpiredRef, error) {
+func (s *Store) Expired(after *store.ExpiredRef, before int64,
+	limit int) ([]store.ExpiredRef, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now.expired(before, limit), s.open()
+	return s.now.expired(after, before, limit), s.open()
 }
 
 // Space implements store.Store.

@@ -13,7 +13,7 @@ import (
 type dest struct {
 	header   *store.Header // nil until put
 	msgs     list
-	receipts map[message.BrokerID][]store.Receipt // ascending by N
+	receipts map[message.BrokerID]*store.PeerReceipts
 }
 
 // state is what a store holds at one moment.
@@ -171,31 +171,31 @@ func (s *state) drop(id store.DestID) {
 func (s *state) putReceipt(op *store.Op) error {
 	d := s.dest(op.Dest)
 	if d.receipts == nil {
-		d.receipts = map[message.BrokerID][]store.Receipt{}
+		d.receipts = map[message.BrokerID]*store.PeerReceipts{}
 	}
-	list := d.receipts[op.Peer]
-	if n := len(list); n > 0 && list[n-1].N >= op.Receipt.N {
+	p := d.receipts[op.Peer]
+	if p == nil {
+		p = &store.PeerReceipts{Peer: op.Peer}
+		d.receipts[op.Peer] = p
+	}
+	if op.Receipt.N < p.Next {
 		return message.Errorf(message.Internal,
 			"store: receipt %d of destination %d and peer %s was put after %d",
-			op.Receipt.N, op.Dest, op.Peer, list[n-1].N)
+			op.Receipt.N, op.Dest, op.Peer, p.Next-1)
 	}
-	d.receipts[op.Peer] = append(list, op.Receipt)
+	p.List, p.Next = append(p.List, op.Receipt), op.Receipt.N+1
 	return nil
 }
 
 func (s *state) dropReceipts(op *store.Op) {
 	d := s.dests[op.Dest]
-	if d == nil {
+	if d == nil || d.receipts[op.Peer] == nil {
 		return
 	}
-	list := d.receipts[op.Peer]
-	i, _ := slices.BinarySearchFunc(list, op.Receipt.N,
+	p := d.receipts[op.Peer]
+	i, _ := slices.BinarySearchFunc(p.List, op.Receipt.N,
 		func(r store.Receipt, n uint64) int { return cmp.Compare(r.N, n) })
-	if i == len(list) {
-		delete(d.receipts, op.Peer)
-		return
-	}
-	d.receipts[op.Peer] = list[i:]
+	p.List = p.List[i:]
 }
 
 // sweep forgets removed messages in expiring once they are the greater part.
@@ -221,13 +221,20 @@ func (s *state) stored(r store.ExpiredRef) bool {
 	return d != nil && d.msgs.get(r.Seq) != nil
 }
 
-func (s *state) expired(before int64, limit int) []store.ExpiredRef {
+func (s *state) expired(after *store.ExpiredRef, before int64, limit int) []store.ExpiredRef {
 	if s.sorted < len(s.expiring) {
 		slices.SortFunc(s.expiring, compareExpiring)
 		s.sorted = len(s.expiring)
 	}
 	var out []store.ExpiredRef
-	for _, r := range s.expiring {
+	first := 0
+	if after != nil {
+		i, found := slices.BinarySearchFunc(s.expiring, *after, compareExpiring)
+		if first = i; found {
+			first++
+		}
+	}
+	for _, r := range s.expiring[first:] {
 		if r.Expiration >= before || len(out) >= limit {
 			break
 		}
@@ -289,9 +296,10 @@ func (s *state) clone() *state {
 	for id, d := range s.dests {
 		cd := &dest{header: d.header, msgs: d.msgs.clone()}
 		if d.receipts != nil {
-			cd.receipts = make(map[message.BrokerID][]store.Receipt, len(d.receipts))
-			for p, list := range d.receipts {
-				cd.receipts[p] = slices.Clone(list)
+			cd.receipts = make(map[message.BrokerID]*store.PeerReceipts, len(d.receipts))
+			for peer, p := range d.receipts {
+				cd.receipts[peer] = &store.PeerReceipts{Peer: peer, Next: p.Next,
+					List: slices.Clone(p.List)}
 			}
 		}
 		c.dests[id] = cd

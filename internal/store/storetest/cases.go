@@ -101,13 +101,38 @@ func putsNeedHeader(t *testing.T, fresh func() World) {
 	}
 }
 
+// receiptNumbersOnlyRise drops all receipts of a peer, with more than there are, and puts on.
+func receiptNumbersOnlyRise(t *testing.T, w World) {
+	put := func(n uint64) *store.Batch {
+		return &store.Batch{Ops: []store.Op{{Kind: store.PutReceipt, Dest: 1, Peer: "p",
+			Receipt: store.Receipt{N: n}}}}
+	}
+	s := open(t, w)
+	apply(t, s, queue(), put(1), put(3), &store.Batch{Ops: []store.Op{
+		{Kind: store.DropReceipts, Dest: 1, Peer: "p", Receipt: store.Receipt{N: 700}},
+		{Kind: store.DropReceipts, Dest: 1, Peer: "never", Receipt: store.Receipt{N: 700}}}})
+	closeStore(t, s)
+	s = open(t, w)
+	got, err := s.Receipts(1)
+	if err != nil || len(got) != 1 || got[0].Peer != "p" || got[0].Next != 4 || len(got[0].List) > 0 {
+		t.Errorf("after all were dropped: %+v, %v; want nothing of p, next 4", got, err)
+	}
+	if err := s.Apply([]*store.Batch{put(3)}); message.KindOf(err) != message.Internal {
+		t.Errorf("a number was given twice: %v, want an Internal error", err)
+	}
+	closeStore(t, s)
+	s = open(t, w)
+	apply(t, s, put(4))
+	closeStore(t, s)
+}
+
 func closedAnswersNothing(t *testing.T, s store.Store) {
 	apply(t, s, queue(1, 2))
 	closeStore(t, s)
 	_, err1 := s.Page(store.PageRequest{Dest: 1, To: 100})
 	_, err2 := s.Meta("x")
-	_, err3 := s.Receipts(1, "p")
-	_, err4 := s.Expired(1, 1)
+	_, err3 := s.Receipts(1)
+	_, err4 := s.Expired(nil, 1, 1)
 	for i, err := range []error{err1, err2, err3, err4, s.Apply([]*store.Batch{queue()})} {
 		if message.KindOf(err) != message.Unavailable {
 			t.Errorf("call %d of a closed store: %v, want an Unavailable error", i, err)
@@ -181,7 +206,7 @@ func isWindow(s store.Store, width int) error {
 				i, st.Seq, st.Redelivery, len(st.Message.Content), want)
 		}
 	}
-	if _, err := s.Expired(int64(p[0].Seq+1), 10); err != nil {
+	if _, err := s.Expired(nil, int64(p[0].Seq+1), 10); err != nil {
 		return err
 	}
 	return nil

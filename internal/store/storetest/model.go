@@ -22,7 +22,7 @@ type model struct {
 type modelDest struct {
 	header   *store.Header
 	msgs     map[store.Seq]store.Stored
-	receipts map[message.BrokerID][]store.Receipt
+	receipts map[message.BrokerID]store.PeerReceipts
 }
 
 func newModel() *model {
@@ -33,7 +33,7 @@ func (m *model) dest(id store.DestID) *modelDest {
 	d := m.dests[id]
 	if d == nil {
 		d = &modelDest{msgs: map[store.Seq]store.Stored{},
-			receipts: map[message.BrokerID][]store.Receipt{}}
+			receipts: map[message.BrokerID]store.PeerReceipts{}}
 		m.dests[id] = d
 	}
 	return d
@@ -57,11 +57,15 @@ func (m *model) apply(b *store.Batch) {
 			d.msgs[op.Seq] = s
 		case store.PutReceipt:
 			d := m.dest(op.Dest)
-			d.receipts[op.Peer] = append(d.receipts[op.Peer], op.Receipt)
+			d.receipts[op.Peer] = store.PeerReceipts{Peer: op.Peer, Next: op.Receipt.N + 1,
+				List: append(d.receipts[op.Peer].List, op.Receipt)}
 		case store.DropReceipts:
 			d := m.dest(op.Dest)
-			d.receipts[op.Peer] = slices.DeleteFunc(slices.Clone(d.receipts[op.Peer]),
-				func(r store.Receipt) bool { return r.N < op.Receipt.N })
+			if p, ok := d.receipts[op.Peer]; ok {
+				p.List = slices.DeleteFunc(slices.Clone(p.List),
+					func(r store.Receipt) bool { return r.N < op.Receipt.N })
+				d.receipts[op.Peer] = p
+			}
 		case store.PutMeta:
 			m.meta[op.Name] = op.Value
 			if op.Value == nil {
@@ -149,12 +153,20 @@ func (m *model) verifyExpired(s store.Store, r *rand.Rand) error {
 	before := expireFrom + r.Int64N(2*expireSpan)
 	want := m.expired(before)
 	for _, limit := range []int{1 + r.IntN(10), len(want) + 1} {
-		got, err := s.Expired(before, limit)
-		if err != nil {
-			return fmt.Errorf("Expired(%d, %d): %w", before, limit, err)
-		}
-		if want := want[:min(limit, len(want))]; !slices.Equal(got, want) {
-			return fmt.Errorf("Expired(%d, %d) = %v, want %v", before, limit, got, want)
+		var after *store.ExpiredRef
+		rest := want
+		for {
+			got, err := s.Expired(after, before, limit)
+			if err != nil {
+				return fmt.Errorf("Expired(%v, %d, %d): %w", after, before, limit, err)
+			}
+			if want := rest[:min(limit, len(rest))]; !slices.Equal(got, want) {
+				return fmt.Errorf("Expired(%v, %d, %d) = %v, want %v", after, before, limit, got, want)
+			}
+			if len(got) == 0 {
+				break
+			}
+			rest, after = rest[len(got):], &got[len(got)-1]
 		}
 	}
 	return nil
@@ -212,16 +224,22 @@ func (m *model) verifyDest(s store.Store, r *rand.Rand, id store.DestID) error {
 		}
 		q.From = got[len(got)-1].Seq + 1
 	}
-	for _, peer := range peers {
-		got, err := s.Receipts(id, peer)
-		if err != nil {
-			return fmt.Errorf("Receipts(%d, %q): %w", id, peer, err)
-		}
-		if want := m.dests[id].receipts[peer]; !slices.Equal(got, want) {
-			return fmt.Errorf("Receipts(%d, %q) = %v, want %v", id, peer, got, want)
-		}
+	got, err := s.Receipts(id)
+	if err != nil {
+		return fmt.Errorf("Receipts(%d): %w", id, err)
+	}
+	var want []store.PeerReceipts
+	for _, peer := range slices.Sorted(maps.Keys(m.dests[id].receipts)) {
+		want = append(want, m.dests[id].receipts[peer])
+	}
+	if !slices.EqualFunc(got, want, sameReceipts) {
+		return fmt.Errorf("Receipts(%d) = %v, want %v", id, got, want)
 	}
 	return nil
+}
+
+func sameReceipts(a, b store.PeerReceipts) bool {
+	return a.Peer == b.Peer && a.Next == b.Next && slices.Equal(a.List, b.List)
 }
 
 func samePage(got, want []store.Stored) error {

@@ -45,6 +45,9 @@ func Run(t *testing.T, fresh func() World) {
 	t.Run("a put outside of its header is refused", func(t *testing.T) {
 		putsNeedHeader(t, fresh)
 	})
+	t.Run("a number of a receipt is not given twice", func(t *testing.T) {
+		receiptNumbersOnlyRise(t, fresh())
+	})
 	t.Run("a closed store answers nothing", func(t *testing.T) {
 		closedAnswersNothing(t, open(t, fresh()))
 	})

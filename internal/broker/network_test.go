@@ -1,0 +1,57 @@
+package broker
+
+import (
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+// narrow is a bridge's side whose own window is smaller than the prefetch, as while it ramps up.
+type narrow struct {
+	bridgeEnd
+	window, inFlight int
+}
+
+func (n *narrow) Gate(time.Duration) message.Verdict {
+	if n.inFlight >= n.window {
+		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
+			Reason: message.RemoteWindowFull}
+	}
+	return message.Verdict{}
+}
+func (n *narrow) Took(time.Duration) { n.inFlight++ }
+
+func TestAnswersOpenABridgesGateWithoutALookAtAllCopies(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	g := h.connect("c", "c", "", nil)
+	const many = 1000
+	for n := range int64(many) {
+		g.produce("c", q, n)
+	}
+	e := &narrow{window: 10}
+	e.verdict = func(c network.Candidate) message.Verdict {
+		if c.Message().ID.Sequence < many/2 {
+			return message.Refused(message.SelectorNoMatch)
+		}
+		return message.Verdict{}
+	}
+	id := message.ConsumerID{Connection: "n", Value: 1}
+	if err := h.b.Subscribe(&network.Subscription{Peer: "ID:p", Filter: e, Sink: e,
+		Info: &message.ConsumerInfo{ID: id, Destination: q, PrefetchSize: 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	h.turn()
+	for len(e.got) < many/2 && e.inFlight > 0 {
+		answered := e.got[len(e.got)-e.inFlight:]
+		e.inFlight = 0
+		h.b.Settle(id, answered, network.Acked)
+		h.turn()
+	}
+	if len(e.got) != many/2 || e.asked > many+many/10 {
+		t.Errorf("%d of %d were forwarded after %d looks at %d copies", len(e.got), many/2, e.asked,
+			many)
+	}
+}

@@ -1,0 +1,129 @@
+package broker
+
+import (
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+)
+
+var queueQ = message.Destination{Kind: message.Queue, Name: "q"}
+
+// receive lets a peer forward message n and reports how often it was answered.
+func (h *house) receive(from network.Peer, n int64, persistent bool) (answers int) {
+	m := &message.Message{Destination: queueQ, Persistent: persistent,
+		BrokerPath: []message.BrokerID{from.ID},
+		ID:         message.MessageID{Producer: message.ProducerID{Connection: "x"}, Sequence: n}}
+	h.b.Receive(m, from, func(error) { answers++ })
+	h.turn()
+	return answers
+}
+
+func TestANumberOfAReceiptIsNotGivenAgainAfterARestart(t *testing.T) {
+	h := open(t, nil, nil)
+	p := network.Peer{ID: "ID:p", Hopwire: true, Prefetch: 1000}
+	for n := range int64(5) {
+		h.receive(p, n, true)
+	}
+	key := func(n int64) network.DoubtKey {
+		m := &message.Message{Destination: queueQ, ID: message.MessageID{
+			Producer: message.ProducerID{Connection: "x"}, Sequence: n}}
+		return network.DoubtKey{Destination: queueQ,
+			Key: message.Receipt(m, queueQ, []message.BrokerID{"ID:p"}, "ID:b")}
+	}
+	h.b.Settled("ID:p", []network.DoubtKey{key(4)})
+	d := h.b.find(queueQ)
+	h.b.dropReceipts(d, "ID:p", 100) // also the last
+	h.turn()
+	h = open(t, h.disk, nil)
+	if h.receive(p, 5, true) != 1 {
+		t.Error("an arrival after the restart was not answered")
+	}
+	got, err := h.disk.Receipts(d.id)
+	if err != nil || len(got) != 1 || len(got[0].List) != 1 || got[0].List[0].N != 6 {
+		t.Errorf("receipts %+v, %v; want number 6 alone", got, err)
+	}
+}
+
+func TestNonPersistentArrivalsDoNotPushOutDurableReceipts(t *testing.T) {
+	h := open(t, nil, nil)
+	p := network.Peer{ID: "ID:p", Hopwire: true, Prefetch: 1000}
+	h.receive(p, 0, true)
+	for n := range int64(2700) {
+		h.receive(p, 1+n, false)
+	}
+	h = open(t, h.disk, nil)
+	h.receive(p, 0, true)
+	if n := h.b.find(queueQ).counts.Duplicates; n != 1 {
+		t.Errorf("%d duplicates were seen, want the resend", n)
+	}
+}
+
+func TestReceiptsThatCannotBeReadAreReadAgain(t *testing.T) {
+	h := open(t, nil, nil)
+	h.broken = 2
+	p := network.Peer{ID: "ID:p", Hopwire: true}
+	answers := 0
+	for n := range int64(3) {
+		m := &message.Message{Destination: queueQ, Persistent: true,
+			BrokerPath: []message.BrokerID{p.ID}, ID: message.MessageID{Sequence: n}}
+		h.b.Receive(m, p, func(error) { answers++ })
+		h.turn()
+	}
+	if answers != 0 {
+		t.Fatalf("%d were answered without receipts", answers)
+	}
+	h.pass(3 * time.Second)
+	if answers != 3 || h.b.find(queueQ).queue.Len() != 3 {
+		t.Errorf("%d were answered, %d are there; want 3", answers, h.b.find(queueQ).queue.Len())
+	}
+}
+
+// A client's send reached us over a peer, which did not live to confirm it; it sends again, here.
+func TestAFailoverResendIsKnownFromAPeersReceiptAfterARestart(t *testing.T) {
+	h := open(t, nil, nil)
+	producer := message.ProducerID{Connection: "c", Session: 1, Value: 1}
+	m := func(path ...message.BrokerID) *message.Message {
+		return &message.Message{Destination: queueQ, Persistent: true, Producer: producer,
+			ID: message.MessageID{Producer: producer, Sequence: 1}, BrokerPath: path}
+	}
+	h.b.Receive(m("ID:p"), network.Peer{ID: "ID:p"}, func(error) {})
+	h.turn()
+	h = open(t, h.disk, nil)
+	g := &guest{h: h}
+	g.Connection = h.b.Connect(g, Remote{Address: "test"}, nil)
+	g.do(&message.ConnectionInfo{ID: "c", ClientID: "c", FailoverReconnect: true})
+	g.do(&message.SessionInfo{ID: message.SessionID{Connection: "c", Value: 1}})
+	g.do(&message.ProducerInfo{ID: producer})
+	if e := g.do(m()); e != nil {
+		t.Fatal(e)
+	}
+	if n := h.b.find(queueQ).queue.Len(); n != 1 {
+		t.Errorf("%d copies, want 1", n)
+	}
+}
+
+func TestAPeersClaimOfItsWindowIsBounded(t *testing.T) {
+	for _, x := range []struct {
+		properties  string
+		prefetch    int
+		perConsumer bool
+	}{
+		{"", 0, false},
+		{"#c\nprefetchSize=1000\nconduitSubscriptions=false\n", 1000, true},
+		{"prefetchSize=-5\nconduitSubscriptions=true", 0, false},
+		{"prefetchSize=99999999999999999999", prefetchMost, false},
+		{"prefetchSize=65537", prefetchMost, false},
+		{"prefetchSize=12x", 0, false},
+	} {
+		if n, each := windowsOf(x.properties); n != x.prefetch || each != x.perConsumer {
+			t.Errorf("%q: %d %v, want %d %v", x.properties, n, each, x.prefetch, x.perConsumer)
+		}
+	}
+	d := &destination{consumers: make([]*consumer, 50)}
+	p := &network.Peer{Prefetch: prefetchMost, PerConsumer: true}
+	if n := receiptLimit(d, p); n != receiptsMost {
+		t.Errorf("limit %d, want %d", n, receiptsMost)
+	}
+}
