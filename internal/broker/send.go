@@ -71,6 +71,7 @@ func SendSteps() []string {
 
 // run takes the arrival through its steps from where it stands.
 func (b *Broker) run(a *arrival) {
+	defer b.journal.leave(b.journal.enter())
 	for a.step < len(b.steps) {
 		switch b.steps[a.step].run(b, a) {
 		case proceed:
@@ -356,11 +357,8 @@ func (b *Broker) awaitSpace(a *arrival) outcome {
 	}
 	d := b.wireDestination(a.wire)
 	reason := b.lacks(d, a)
-	if reason == "" && (a.wait != nil || len(d.parked) == 0) {
+	if reason == "" && len(d.parked) == 0 {
 		return proceed
-	}
-	if a.wait != nil {
-		return parkedHere
 	}
 	if reason == "" {
 		reason = d.parked[0].wait.reason // order: behind those that wait
@@ -464,7 +462,8 @@ func (b *Broker) relieve() {
 	}
 }
 
-// unpark lets parked sends go on, each destination in order, until one has no room.
+// unpark lets parked sends go on, each destination in order, until one has no room. They go on
+// behind the step that parked them: a second look could find less room than the first.
 func (b *Broker) unpark() {
 	if len(b.parked) == 0 {
 		return
@@ -481,6 +480,8 @@ func (b *Broker) unpark() {
 			if a.wait.timer != nil {
 				a.wait.timer.Stop()
 			}
+			a.wait = nil
+			a.step++
 			b.run(a)
 		}
 		if len(d.parked) > 0 {
