@@ -147,10 +147,6 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	b.loop = loop.New()
 	b.committer = store.NewCommitter(st, b.loop.Post)
 	b.committer.OnFatal = fatal
-	b.committer.OnFull = func(sp store.Space) {
-		b.log.Error("the disk is full: persistent sends wait", "freeBytes", sp.FreeBytes)
-	}
-	b.committer.OnRoom = func(store.Space) { b.log.Warn("the disk has room again") }
 	events := newEventLog(b.log, b.loop)
 	o := brokerOptions(b.config, id, b.url())
 	o.Observe = events.core

@@ -134,7 +134,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 		clientIDs:   map[string]*Connection{},
 		counts:      Counts{Reasons: map[message.Reason]int64{}},
 	}
-	b.journal = journal{b: b, storage: storage, batch: &store.Batch{}, gen: 1}
+	b.journal = newJournal(b, storage)
 	b.advisories.exact = map[string][]*consumer{}
 	b.networks.init()
 	for i := range headers {

@@ -62,6 +62,7 @@ func deadCopy(d *destination, m *message.Message, target message.Destination,
 
 // expire removes a copy whose time is over; it may go to the dead letter queue.
 func (b *Broker) expire(d *destination, c *queue.Copy) {
+	defer b.journal.leave(b.journal.enter())
 	b.countExpired(d, c.Message)
 	b.deadLetter(d, c.Message, c.Redelivery, expiredCause(c.Message), true)
 	b.settle(d, c)

@@ -23,7 +23,8 @@ type house struct {
 	jobs   []func()
 	events []Event
 	rnd    uint64
-	broken int // so many reads fail from here on
+	broken int                // so many reads fail from here on
+	space  func() store.Space // instead of the disk's
 }
 
 type timer struct {
@@ -44,10 +45,21 @@ func (h *house) After(d time.Duration, f func()) loop.Timer {
 	return t
 }
 
-func (h *house) Space() store.Space { return h.disk.Space() }
+func (h *house) Space() store.Space {
+	if h.space != nil {
+		return h.space()
+	}
+	return h.disk.Space()
+}
 
 func (h *house) Commit(b *store.Batch, done func(error)) {
-	h.jobs = append(h.jobs, func() { done(h.disk.Apply([]*store.Batch{b})) })
+	h.jobs = append(h.jobs, func() {
+		err := h.disk.Apply([]*store.Batch{b})
+		if err := h.disk.Check(); err != nil {
+			h.t.Error(err)
+		}
+		done(err)
+	})
 }
 
 func (h *house) Page(r store.PageRequest, done func([]store.Stored, error)) {

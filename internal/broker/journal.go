@@ -8,16 +8,18 @@ import (
 
 // journal collects what a turn changes into one batch. One batch is on its way at a time; what
 // comes meanwhile waits in the next one, so that a copy consumed before its record was handed
-// over need not be written.
+// over need not be written. What the store has no room for is held (held.go).
 type journal struct {
 	b       *Broker
 	storage Storage
 
-	batch   *store.Batch
-	gen     uint64 // number of the batch that collects
-	copies  []putCopy
-	waits   []func() // to run when the collecting batch is durable
-	reads   []func() // to run when the collecting batch was handed over
+	now     part // collects
+	held    part // waits for room in the store
+	hold    holding
+	parts   uint64 // ever begun
+	unit    uint64 // the open unit, 0 for none
+	units   uint64 // ever opened
+	reads   []func()
 	touched []*destination
 
 	busy    bool
@@ -27,24 +29,93 @@ type journal struct {
 	failed    error
 }
 
+// part is a run of changes that were not handed over.
+type part struct {
+	gen    uint64 // PutBatch of the copies whose record is put by it
+	ops    []store.Op
+	notes  []note // of ops
+	copies []putCopy
+	waits  []wait
+	bytes  int64 // of the messages put
+}
+
+// note is what is remembered of a change. Changes of one unit are one thing to who made them, such
+// as a transaction, or a dead letter and the end of its original: they are handed over together.
+type note struct {
+	unit uint64
+	dest *destination // of a put or delete
+	size int64        // of the message put or deleted
+}
+
 type putCopy struct {
 	dest *destination
 	copy *queue.Copy
-	op   int
+	op   int // -1 when it was cancelled
+}
+
+// wait is something to run when changes are durable: those of a unit, or all before it.
+type wait struct {
+	f    func()
+	unit uint64
+	all  bool
+}
+
+func newJournal(b *Broker, storage Storage) journal {
+	return journal{b: b, storage: storage, now: part{gen: 1}, held: part{gen: 2}, parts: 2,
+		hold: holding{deltas: map[*destination]*delta{}}}
+}
+
+func (j *journal) newPart() part {
+	j.parts++
+	return part{gen: j.parts}
+}
+
+// enter opens a unit, unless one is open; leave closes what enter opened.
+func (j *journal) enter() bool {
+	if j.unit != 0 {
+		return false
+	}
+	j.units++
+	j.unit = j.units
+	return true
+}
+
+func (j *journal) leave(opened bool) {
+	if opened {
+		j.unit = 0
+	}
 }
 
 // put stores a copy.
 func (j *journal) put(d *destination, c *queue.Copy) {
-	c.Stored, c.PutBatch, c.PutOp = true, j.gen, len(j.batch.Ops)
-	j.copies = append(j.copies, putCopy{d, c, c.PutOp})
-	j.batch.Ops = append(j.batch.Ops, store.Op{Kind: store.PutMessage, Dest: d.id,
-		Seq: store.Seq(c.Seq), Message: c.Message})
+	defer j.leave(j.enter())
+	p := &j.now
+	c.Stored, c.PutBatch, c.PutOp = true, p.gen, len(p.ops)
+	p.copies = append(p.copies, putCopy{d, c, c.PutOp})
 	size := c.Message.Size()
-	j.batch.Bytes += size
+	p.add(store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(c.Seq), Message: c.Message},
+		note{j.unit, d, size})
+	p.bytes += size
 	j.undurable += size
 	d.stored++
 	d.storedBytes += size
 	j.touch(d)
+}
+
+func (p *part) add(op store.Op, n note) {
+	p.ops = append(p.ops, op)
+	p.notes = append(p.notes, n)
+}
+
+// home gives the part that puts the copy's record, nil when it was handed over.
+func (j *journal) home(c *queue.Copy) *part {
+	switch c.PutBatch {
+	case j.now.gen:
+		return &j.now
+	case j.held.gen:
+		return &j.held
+	}
+	return nil
 }
 
 // remove deletes a copy's record. A record that was not handed over is cancelled; its receipt and
@@ -53,27 +124,56 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 	if !c.Stored {
 		return
 	}
+	size := c.Message.Size()
 	d.stored--
-	d.storedBytes -= c.Message.Size()
+	d.storedBytes -= size
 	j.touch(d)
-	if c.PutBatch == j.gen && c.Redelivery == c.Message.RedeliveryCounter {
-		j.batch.Ops[c.PutOp] = store.Op{}
-		j.batch.Bytes -= c.Message.Size()
-		return
+	op := store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: store.Seq(c.Seq),
+		Expiration: c.Message.Expiration}
+	p := j.home(c)
+	switch {
+	case p == nil:
+		j.now.add(op, note{j.unit, d, size})
+	case c.Redelivery == c.Message.RedeliveryCounter:
+		j.cancel(p, c.PutOp)
+	default:
+		j.follow(p, c, op, note{dest: d, size: size})
 	}
-	j.batch.Ops = append(j.batch.Ops, store.Op{Kind: store.DeleteMessage, Dest: d.id,
-		Seq: store.Seq(c.Seq), Expiration: c.Message.Expiration})
 }
 
 // redelivered stores a copy's redelivery count.
 func (j *journal) redelivered(d *destination, c *queue.Copy) {
-	if c.Stored {
-		j.add(store.Op{Kind: store.SetRedelivery, Dest: d.id, Seq: store.Seq(c.Seq),
-			Count: c.Redelivery})
+	if !c.Stored {
+		return
+	}
+	op := store.Op{Kind: store.SetRedelivery, Dest: d.id, Seq: store.Seq(c.Seq),
+		Count: c.Redelivery}
+	if p := j.home(c); p != nil {
+		j.follow(p, c, op, note{dest: d})
+		return
+	}
+	j.now.add(op, note{j.unit, d, 0})
+}
+
+// follow adds a change behind the put of the copy's record, in the put's unit.
+func (j *journal) follow(p *part, c *queue.Copy, op store.Op, n note) {
+	n.unit = p.notes[c.PutOp].unit
+	p.add(op, n)
+	if p == &j.held {
+		j.hold.count(op, n, 1)
 	}
 }
 
-func (j *journal) add(op store.Op) { j.batch.Ops = append(j.batch.Ops, op) }
+// cancel takes a put back that was not handed over.
+func (j *journal) cancel(p *part, i int) {
+	if p == &j.held {
+		j.hold.count(p.ops[i], p.notes[i], -1)
+	}
+	p.bytes -= p.notes[i].size
+	p.ops[i] = store.Op{}
+}
+
+func (j *journal) add(op store.Op) { j.now.add(op, note{unit: j.unit}) }
 
 // touch makes the batch carry the destination's header.
 func (j *journal) touch(d *destination) {
@@ -83,22 +183,34 @@ func (j *journal) touch(d *destination) {
 	}
 }
 
+func (j *journal) collected() bool { return len(j.now.ops) > 0 || len(j.touched) > 0 }
+
 // after runs f when everything collected so far is durable: at once when nothing is on its way.
 func (j *journal) after(f func()) {
-	if len(j.batch.Ops) == 0 && len(j.touched) == 0 && !j.busy {
+	if !j.collected() && !j.busy && j.held.empty() {
 		f()
 		return
 	}
-	j.waits = append(j.waits, f)
+	j.wait(f)
 }
 
 // wait runs f when the batch that collects now is durable.
-func (j *journal) wait(f func()) { j.waits = append(j.waits, f) }
+func (j *journal) wait(f func()) { j.now.waits = append(j.now.waits, wait{f: f, all: true}) }
+
+// afterUnit is after for who depends on the open unit and on headers alone: f need not wait for
+// the room that others' puts need.
+func (j *journal) afterUnit(f func()) {
+	if !j.collected() && !j.busy {
+		f()
+		return
+	}
+	j.now.waits = append(j.now.waits, wait{f: f, unit: j.unit})
+}
 
 // beforeRead runs f when everything collected so far was handed over, so that a read made by f
-// sees it.
+// sees it, but for what is held.
 func (j *journal) beforeRead(f func()) {
-	if len(j.batch.Ops) == 0 && len(j.touched) == 0 {
+	if !j.collected() {
 		f()
 		return
 	}
@@ -110,31 +222,44 @@ func (j *journal) flush() {
 	if j.busy || j.failed != nil {
 		return
 	}
-	if len(j.batch.Ops) == 0 && len(j.touched) == 0 && len(j.waits) == 0 {
-		if j.drained != nil {
+	j.sortHeld()
+	if !j.collected() && len(j.now.waits) == 0 {
+		reads := j.reads
+		j.reads = nil
+		for _, f := range reads {
+			f()
+		}
+		if j.drained != nil && j.held.empty() {
 			f := j.drained
 			j.drained = nil
 			f()
 		}
 		return
 	}
-	for _, d := range j.touched {
+	p, touched, reads := j.now, j.touched, j.reads
+	for _, d := range touched {
 		d.touched = false
 		if !d.gone {
-			j.add(store.Op{Kind: store.PutHeader, Dest: d.id, Header: d.header()})
+			p.ops = append(p.ops, store.Op{Kind: store.PutHeader, Dest: d.id,
+				Header: j.hold.header(d)})
 		}
 	}
-	batch, copies, waits, reads := j.batch, j.copies, j.waits, j.reads
-	j.batch, j.copies, j.waits, j.reads, j.touched = &store.Batch{}, nil, nil, nil, nil
-	j.gen++
+	j.now, j.touched, j.reads = j.newPart(), nil, nil
 	j.busy = true
-	j.storage.Commit(batch, func(err error) {
+	j.storage.Commit(&store.Batch{Ops: p.ops, Bytes: p.bytes}, func(err error) {
 		j.busy = false
-		if err != nil {
+		switch {
+		case err == nil:
+			j.committed(&p)
+		case message.KindOf(err) == message.Limit:
+			p.ops = p.ops[:len(p.notes)]
+			for _, d := range touched {
+				j.touch(d)
+			}
+			j.refused(p, err)
+		default:
 			j.fail(err)
-			return
 		}
-		j.committed(copies, waits)
 	})
 	for _, f := range reads {
 		f()
@@ -142,8 +267,9 @@ func (j *journal) flush() {
 }
 
 // committed makes a batch's copies durable and answers who waited for them.
-func (j *journal) committed(copies []putCopy, waits []func()) {
-	for _, p := range copies {
+func (j *journal) committed(p *part) {
+	j.hasRoom()
+	for _, p := range p.copies {
 		c := p.copy
 		j.undurable -= c.Message.Size()
 		if p.dest.queue != nil {
@@ -153,8 +279,8 @@ func (j *journal) committed(copies []putCopy, waits []func()) {
 			a.safe(c)
 		}
 	}
-	for _, f := range waits {
-		f()
+	for _, w := range p.waits {
+		w.f()
 	}
 	j.b.relieve()
 }

@@ -309,6 +309,7 @@ func (b *Broker) settleForward(n *netSub, d *destination, c *queue.Copy, how net
 	case network.Doubted:
 		c.Owner, c.Doubts = nil, append(c.Doubts, n.sub.Peer)
 	case network.Poisoned:
+		defer b.journal.leave(b.journal.enter())
 		b.deadLetter(d, c.Message, c.Redelivery, "java.lang.Throwable: the peer "+
 			string(n.sub.Peer)+" cannot take the message", false)
 		b.settle(d, c)

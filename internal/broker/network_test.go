@@ -21,7 +21,7 @@ func (n *narrow) Gate(time.Duration) message.Verdict {
 	}
 	return message.Verdict{}
 }
-func (n *narrow) Took(time.Duration) { n.inFlight++ }
+func (n *narrow) Took(message.Destination, network.Replay, time.Duration) { n.inFlight++ }
 
 func TestAnswersOpenABridgesGateWithoutALookAtAllCopies(t *testing.T) {
 	h := open(t, nil, nil)

@@ -222,7 +222,7 @@ func (b *Broker) raiseMark(d *destination, peer message.BrokerID, seq uint64, s 
 		b.journal.touch(d)
 	}
 	mark := d.marks[peer]
-	b.journal.after(func() { s.SetMark(mark) })
+	b.journal.afterUnit(func() { s.SetMark(mark) })
 }
 
 // clearMarks takes back, at a clean stop, the marks toward peers that nothing is in doubt with.

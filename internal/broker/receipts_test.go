@@ -26,13 +26,6 @@ func TestANumberOfAReceiptIsNotGivenAgainAfterARestart(t *testing.T) {
 	for n := range int64(5) {
 		h.receive(p, n, true)
 	}
-	key := func(n int64) network.DoubtKey {
-		m := &message.Message{Destination: queueQ, ID: message.MessageID{
-			Producer: message.ProducerID{Connection: "x"}, Sequence: n}}
-		return network.DoubtKey{Destination: queueQ,
-			Key: message.Receipt(m, queueQ, []message.BrokerID{"ID:p"}, "ID:b")}
-	}
-	h.b.Settled("ID:p", []network.DoubtKey{key(4)})
 	d := h.b.find(queueQ)
 	h.b.dropReceipts(d, "ID:p", 100) // also the last
 	h.turn()

@@ -71,6 +71,7 @@ func SendSteps() []string {
 
 // run takes the arrival through its steps from where it stands.
 func (b *Broker) run(a *arrival) {
+	defer b.journal.leave(b.journal.enter())
 	for a.step < len(b.steps) {
 		switch b.steps[a.step].run(b, a) {
 		case proceed:

@@ -22,11 +22,8 @@ func (b *Broker) awaitSpace(a *arrival) outcome {
 	}
 	d := b.wireDestination(a.wire)
 	reason := b.lacks(d, a)
-	if reason == "" && (a.wait != nil || len(d.parked) == 0) {
+	if reason == "" && len(d.parked) == 0 {
 		return proceed
-	}
-	if a.wait != nil {
-		return parkedHere
 	}
 	if reason == "" {
 		reason = d.parked[0].wait.reason // order: behind those that wait
@@ -174,7 +171,8 @@ func (b *Broker) relieve() {
 	}
 }
 
-// unpark lets parked sends go on, each destination in order, until one has no room.
+// unpark lets parked sends go on, each destination in order, until one has no room. They go on
+// behind the step that parked them: a second look could find less room than the first.
 func (b *Broker) unpark() {
 	if len(b.parked)+len(b.held) == 0 {
 		return
@@ -192,6 +190,8 @@ func (b *Broker) unpark() {
 			if a.wait.timer != nil {
 				a.wait.timer.Stop()
 			}
+			a.wait = nil
+			a.step++
 			b.run(a)
 		}
 		if len(d.parked) > 0 {

@@ -114,6 +114,7 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 			"Transaction rolled back: %w", tx.broken))
 		return
 	}
+	defer b.journal.leave(b.journal.enter())
 	var copies []committing
 	var topics []target
 	for _, a := range tx.sends {
@@ -133,7 +134,11 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 		}
 	}
 	acked := tx.takeAcked()
-	b.journal.after(func() {
+	after := b.journal.afterUnit
+	if len(tx.sends) > 0 {
+		after = b.journal.after // one that is known may not be durable yet
+	}
+	after(func() {
 		tx.committed(copies, acked, topics)
 		c.answer(cmd, nil)
 	})

@@ -1,17 +1,12 @@
 package sim
 
 import (
+	"math"
 	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/store"
 	"hopwire/internal/store/mem"
-)
-
-// Waits of a batch that the disk had no room for.
-const (
-	retryFirst = 50 * time.Millisecond
-	retryMost  = time.Second
 )
 
 // Disk is a broker's disk: what a crash leaves of it is there at the next start.
@@ -39,13 +34,17 @@ type storage struct {
 	handed  int // batches
 	durable int
 	watch   []watch
+	refused bool // for lack of room, and nothing that puts was taken since
 }
 
 // watch runs f when so many batches are durable.
 type watch struct {
-	durable int
+	durable int // or never
 	f       func()
 }
+
+// never is a number of batches for what a refused batch holds up: nobody knows which one has it.
+const never = math.MaxInt
 
 func (s *storage) delay() time.Duration {
 	w := s.env.w
@@ -88,15 +87,20 @@ func (s *storage) Commit(b *store.Batch, done func(error)) {
 	s.handed++
 	s.do(func() {
 		half := s.delay() / 2
-		s.later(half, func() { s.write(b, half, retryFirst, done) })
+		s.later(half, func() { s.write(b, half, done) })
 	})
 }
 
-func (s *storage) write(b *store.Batch, sync, retry time.Duration, done func(error)) {
+func (s *storage) write(b *store.Batch, sync time.Duration, done func(error)) {
 	err := s.disk.store.Apply([]*store.Batch{b})
 	switch {
 	case err != nil && message.KindOf(err) == message.Limit:
-		s.later(retry, func() { s.write(b, sync, min(2*retry, retryMost), done) })
+		s.refused = true
+		s.durable++
+		for i := range s.watch {
+			s.watch[i].durable = never
+		}
+		s.finish(func() { done(err) })
 		return
 	case err != nil:
 		s.env.w.note("%s: the store refused a batch: %v", s.env.node.cfg.Name, err)
@@ -109,6 +113,12 @@ func (s *storage) write(b *store.Batch, sync, retry time.Duration, done func(err
 	s.later(sync, func() {
 		s.disk.store.Sync(1)
 		s.durable++
+		if s.refused && b.Puts() {
+			s.refused = false
+			for i := range s.watch {
+				s.watch[i].durable = s.handed + 1
+			}
+		}
 		s.finish(func() {
 			s.tell()
 			done(nil)
@@ -117,7 +127,13 @@ func (s *storage) write(b *store.Batch, sync, retry time.Duration, done func(err
 }
 
 // whenDurable runs f when everything is durable that the core has decided until now.
-func (s *storage) whenDurable(f func()) { s.watch = append(s.watch, watch{s.handed + 1, f}) }
+func (s *storage) whenDurable(f func()) {
+	n := s.handed + 1
+	if s.refused {
+		n = never
+	}
+	s.watch = append(s.watch, watch{n, f})
+}
 
 func (s *storage) tell() {
 	for len(s.watch) > 0 && s.watch[0].durable <= s.durable {
@@ -129,7 +145,7 @@ func (s *storage) tell() {
 
 // idle tells, at the end of a turn in which nothing was handed over, that nothing more will be.
 func (s *storage) idle() {
-	if s.handed == s.durable {
+	if s.handed == s.durable && !s.refused {
 		for _, x := range s.watch {
 			x.f()
 		}

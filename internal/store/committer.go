@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"sync"
-	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
@@ -15,47 +14,39 @@ const (
 	applyBytes   = 8 << 20
 )
 
-// A batch refused for lack of space is tried again after a wait that doubles between these.
-const (
-	retryFirst = 50 * time.Millisecond
-	retryMost  = time.Second
-)
-
 // Committer stands between a broker's loop and its Store: it takes batches and reads from the
 // loop without ever holding it, merges the batches of many turns into one sync, and answers
 // through post. One goroutine commits, another reads.
 //
-// The answers to commits come in the order of the commits. A read sees every batch that was
-// committed before the read was asked for, and its answer comes after theirs. Nothing is answered
-// with success that is not durable.
+// The answers to commits come in the order of the commits. A batch that the store has no room for
+// is answered with an error of kind Limit and is not there; whoever handed it over decides what to
+// do, and has all that was handed over behind it back as well. A read sees every batch that was
+// committed before the read was asked for and not refused, and its answer comes after theirs.
+// Nothing is answered with success that is not durable.
 //
 // All methods may be called from any goroutine.
 type Committer struct {
-	// OnFull is called through post when a batch was refused for lack of space; it is kept and
-	// tried again until it is taken. OnRoom is called when it was. OnFatal is called once, with
-	// the error after which nothing is acknowledged any more. All may be nil, and are set before
-	// the first use.
-	OnFull  func(Space)
-	OnRoom  func(Space)
+	// OnFatal is called once, through post, with the error after which nothing is acknowledged any
+	// more. It may be nil, and is set before the first use.
 	OnFatal func(error)
 
 	store Store
 	post  func(func()) bool
 	run   *rungroup.Group
 
-	mu      sync.Mutex
-	changed sync.Cond // any of the fields below
-	started bool
-	running int   // goroutines
-	closing bool  // nothing more is taken
-	stopped bool  // goroutines are to end, whatever waits
-	fatal   error // nothing is applied any more
-	commits []commit
-	reads   []read
-	bytes   int64  // of the batches handed over and not applied
-	handed  uint64 // batches ever handed over
-	applied uint64 // of these, applied; handed - applied == len(commits) + those in Apply
-	stop    chan struct{}
+	mu       sync.Mutex
+	changed  sync.Cond // any of the fields below
+	started  bool
+	running  int   // goroutines
+	closing  bool  // nothing more is taken
+	stopped  bool  // goroutines are to end, whatever waits
+	refusing bool  // a refusal was posted and not heard: nothing is applied meanwhile
+	fatal    error // nothing is applied any more
+	commits  []commit
+	reads    []read
+	bytes    int64  // of the batches handed over and not applied
+	handed   uint64 // batches ever handed over
+	applied  uint64 // of these, applied; handed - applied == len(commits) + those in Apply
 }
 
 type commit struct {
@@ -72,14 +63,14 @@ type read struct {
 // NewCommitter makes a committer. post hands a function to the loop; it reports false when the
 // loop has ended.
 func NewCommitter(s Store, post func(func()) bool) *Committer {
-	c := &Committer{store: s, post: post, stop: make(chan struct{}),
+	c := &Committer{store: s, post: post,
 		run: rungroup.New(context.Background())} // Close ends it
 	c.changed.L = &c.mu
 	return c
 }
 
-// Commit hands a batch over; done runs when it is durable. The batch must not be changed before
-// that. After Close, done gets an Unavailable error; after a fatal error it is never called.
+// Commit hands a batch over; done runs when it is durable, or with a Limit error when it was
+// refused. The batch must not be changed before that. After Close, done gets an Unavailable error; after a fatal error it is never called.
 func (c *Committer) Commit(b *Batch, done func(error)) {
 	if !c.hand(commit{b, done}) {
 		c.post(func() { done(errClosed()) })
@@ -142,7 +133,6 @@ func (c *Committer) Close(ctx context.Context) error {
 	}
 	if !c.stopped {
 		c.stopped = true
-		close(c.stop)
 		c.changed.Broadcast()
 	}
 	if n := c.handed - c.applied; n > 0 {
@@ -231,12 +221,13 @@ func (c *Committer) commitAll() {
 		if n > 0 {
 			c.answer(work[:n])
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case message.KindOf(err) == message.Limit:
+			c.refuse(work[n:], err)
+		default:
 			c.fail(err)
 			return
-		}
-		if n < len(work) {
-			return // stopped while it waited for space
 		}
 	}
 }
@@ -245,7 +236,7 @@ func (c *Committer) commitAll() {
 func (c *Committer) take() []commit {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.commits) == 0 && !c.closing && !c.stopped {
+	for (len(c.commits) == 0 && !c.closing || c.refusing) && !c.stopped {
 		c.changed.Wait()
 	}
 	if c.stopped {
@@ -264,67 +255,61 @@ func (c *Committer) take() []commit {
 	return work
 }
 
-// apply applies the batches, waiting for space as long as it takes, and gives how many were; what
-// comes before the first batch that puts does not wait. err is a fatal error.
+// apply applies the batches and gives how many were. When there is no room for all, what comes
+// before the first that puts is applied alone; it may make room.
 func (c *Committer) apply(batches []*Batch) (n int, err error) {
-	wait, full := retryFirst, false
-	for {
+	for n < len(batches) {
 		err := c.store.Apply(batches[n:])
 		if err == nil {
-			if full {
-				c.report(c.OnRoom)
-			}
 			return len(batches), nil
-		}
-		if message.KindOf(err) != message.Limit {
-			return n, err
-		}
-		if !full {
-			full = true
-			c.report(c.OnFull)
 		}
 		first := n
 		for first < len(batches) && !batches[first].Puts() {
 			first++
 		}
-		if first > n && first < len(batches) {
-			if err := c.store.Apply(batches[n:first]); err != nil {
-				return n, err
-			}
-			n = first
+		if message.KindOf(err) != message.Limit || first == n || first == len(batches) {
+			return n, err
 		}
-		if !c.sleep(wait) {
-			return n, nil
+		if err := c.store.Apply(batches[n:first]); err != nil {
+			return n, err
 		}
-		wait = min(2*wait, retryMost)
+		n = first
+	}
+	return n, nil
+}
+
+// refuse gives back batches that there is no room for, and everything handed over before the caller
+// heard of it: what follows may build on them.
+func (c *Committer) refuse(work []commit, err error) {
+	c.mu.Lock()
+	c.refusing = true
+	c.mu.Unlock()
+	if !c.post(func() {
+		c.mu.Lock()
+		work = append(work[:len(work):len(work)], c.commits...)
+		c.commits, c.refusing = nil, false
+		c.settle(len(work), size(work))
+		c.mu.Unlock()
+		for _, w := range work {
+			w.done(err)
+		}
+	}) {
+		c.mu.Lock()
+		c.refusing = false
+		c.mu.Unlock()
 	}
 }
 
-func (c *Committer) report(f func(Space)) {
-	if f != nil {
-		sp := c.store.Space()
-		c.post(func() { f(sp) })
-	}
-}
-
-// sleep reports false when the committer was stopped meanwhile.
-func (c *Committer) sleep(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-c.stop:
-		return false
-	}
+// settle takes answered commits off the books; c.mu is held.
+func (c *Committer) settle(n int, bytes int64) {
+	c.applied += uint64(n)
+	c.bytes -= bytes
+	c.changed.Broadcast()
 }
 
 // answer posts the answers to applied commits and lets the reads behind them go.
 func (c *Committer) answer(work []commit) {
-	var bytes int64
-	for _, w := range work {
-		bytes += w.batch.Bytes // before the answers: after them the batch may be changed
-	}
+	bytes := size(work) // before the answers: after them the batches may be changed
 	c.post(func() {
 		for _, w := range work {
 			w.done(nil)
@@ -332,9 +317,15 @@ func (c *Committer) answer(work []commit) {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.applied += uint64(len(work))
-	c.bytes -= bytes
-	c.changed.Broadcast()
+	c.settle(len(work), bytes)
+}
+
+func size(work []commit) int64 {
+	var bytes int64
+	for _, w := range work {
+		bytes += w.batch.Bytes
+	}
+	return bytes
 }
 
 func (c *Committer) fail(err error) {

@@ -153,48 +153,61 @@ func TestAReadSeesTheCommitsBeforeItAndAnswersAfterThem(t *testing.T) {
 	})
 }
 
-func TestAFullStoreKeepsTheBatchAndTakesItLater(t *testing.T) {
+func TestAFullStoreGivesPutsBackAndWhatIsBehindThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l := mem.New(), &inOrder{}
-		c := store.NewCommitter(s, l.post)
-		c.OnFull = func(sp store.Space) { l.add("full %v", sp.Full) }
-		c.OnRoom = func(sp store.Space) { l.add("room %v", sp.Full) }
+		g, l := newGate(), &inOrder{}
+		c := store.NewCommitter(g, l.post)
 		done := func(what string) func(error) {
-			return func(err error) { l.add("%s %v", what, err) }
+			return func(err error) { l.add("%s %v", what, message.KindOf(err) == message.Limit) }
 		}
 		c.Commit(put(1), done("put 1"))
-		expect(t, l, "put 1 <nil>")
-		s.SetCapacity(1034, 100)
+		synctest.Wait()
 		c.Commit(remove(99), done("delete"))
-		expect(t, l, "put 1 <nil>", "delete <nil>")
 		c.Commit(put(2), done("put 2"))
 		c.Commit(remove(1), done("behind it"))
-		expect(t, l, "put 1 <nil>", "delete <nil>", "full true")
-		time.Sleep(time.Minute)
-		expect(t, l, "put 1 <nil>", "delete <nil>", "full true")
-		s.SetCapacity(1<<20, 100)
-		time.Sleep(2 * time.Second)
-		expect(t, l, "put 1 <nil>", "delete <nil>", "full true", "room false", "put 2 <nil>",
-			"behind it <nil>")
+		c.Page(store.PageRequest{Dest: 1, To: 9}, func(p []store.Stored, err error) {
+			l.add("page %d %v", len(p), err)
+		})
+		g.open <- struct{}{}
+		synctest.Wait()
+		g.SetCapacity(1034, 100)
+		close(g.open)
+		expect(t, l, "put 1 false", "delete false", "put 2 true", "behind it true", "page 1 <nil>")
+		c.Commit(remove(1), done("delete again"))
+		c.Commit(put(2), done("put 2 again"))
+		synctest.Wait()
+		if n, bytes := c.Waiting(); n != 0 || bytes != 0 {
+			t.Errorf("Waiting() = %d, %d at the end", n, bytes)
+		}
+		expect(t, l, "put 1 false", "delete false", "put 2 true", "behind it true", "page 1 <nil>",
+			"delete again false", "put 2 again false")
 		closeAll(t, c)
 	})
 }
 
-func TestDeletesMergedBeforeARefusedPutDoNotWait(t *testing.T) {
+func TestCommitsMadeBeforeARefusalWasHeardAreRefusedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, l := newGate(), &inOrder{}
-		c := store.NewCommitter(g, l.post)
-		c.Commit(put(1), func(error) {})
-		synctest.Wait()
-		g.SetCapacity(1034, 100)
-		c.Commit(remove(1), func(err error) { l.add("delete %v", err) })
-		c.Commit(put(2), func(err error) { l.add("put %v", err) })
-		close(g.open)
-		time.Sleep(time.Second)
-		expect(t, l, "delete <nil>", "put <nil>")
-		if want := []int{1, 2, 1, 1}; !slices.Equal(g.applies, want) {
-			t.Errorf("applies of %v batches, want %v: both, the delete, the put", g.applies, want)
+		s, l := mem.New(), &inOrder{}
+		var late []func()
+		c := store.NewCommitter(s, func(f func()) bool { late = append(late, f); return true })
+		s.SetCapacity(1, 100)
+		done := func(what string) func(error) {
+			return func(err error) { l.add("%s %v", what, message.KindOf(err) == message.Limit) }
 		}
+		c.Commit(put(1), func(err error) {
+			done("put")(err)
+			c.Commit(remove(2), done("after it"))
+		})
+		synctest.Wait()
+		c.Commit(remove(1), done("delete"))
+		synctest.Wait()
+		for len(late) > 0 {
+			f := late[0]
+			late = late[1:]
+			f()
+			synctest.Wait()
+		}
+		expect(t, l, "put true", "delete true", "after it false")
 		closeAll(t, c)
 	})
 }
@@ -227,9 +240,8 @@ func TestAFatalErrorIsReportedOnceAndNothingIsAcknowledgedAfterIt(t *testing.T) 
 
 func TestCloseGivesUpWithItsContextAndTellsWhatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, l := mem.New(), &inOrder{}
-		c := store.NewCommitter(s, l.post)
-		s.SetCapacity(1, 100)
+		g, l := newGate(), &inOrder{}
+		c := store.NewCommitter(g, l.post)
 		c.Commit(put(1), func(err error) { l.add("acknowledged %v", err) })
 		c.Page(store.PageRequest{Dest: 1, To: 9}, func(_ []store.Stored, err error) {
 			l.add("page %v", err)
@@ -244,6 +256,7 @@ func TestCloseGivesUpWithItsContextAndTellsWhatIsLost(t *testing.T) {
 		expect(t, l, "page store: the broker stops")
 		c.Commit(put(2), func(err error) { l.add("late %v", err) })
 		expect(t, l, "page store: the broker stops", "late store: the broker stops")
+		close(g.open)
 	})
 }
 

@@ -1,0 +1,188 @@
+package broker
+
+import (
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// stored gives the messages that the store has of a destination.
+func (h *house) stored(d message.Destination) []store.Stored {
+	h.t.Helper()
+	page, err := h.disk.Page(store.PageRequest{Dest: h.b.find(d).id, To: 1 << 60})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return page
+}
+
+// late hands a command over, lets its batch go to the store and fills the store before it is there.
+func (g *guest) late(c message.Command) int32 {
+	g.number++
+	c.Head().CommandID, c.Head().ResponseRequired = g.number, true
+	g.Handle(c)
+	g.h.b.EndTurn()
+	g.h.disk.SetCapacity(1, 1000)
+	g.h.turn()
+	return g.number
+}
+
+func (g *guest) answered(n int32) bool {
+	for _, s := range g.sent {
+		if r, ok := s.(*message.Response); ok && r.Correlation == n {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *guest) ack(id message.ConsumerID, d message.Destination, m message.MessageID,
+	how message.AckType, tx message.TransactionID) *message.Throwable {
+	return g.do(&message.MessageAck{Destination: d, Consumer: id, Type: how, Transaction: tx,
+		First: m, Last: m, HasFirst: true, HasLast: true, Count: 1})
+}
+
+func TestAcknowledgementsReachAFullStoreThatRefusedASend(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	c, p := h.connect("c", "c", "", nil), h.connect("p", "p", "", nil)
+	id := c.consume("c", q)
+	for n := range int64(10) {
+		p.produce("p", q, n+1)
+	}
+	tx := c.begin("c", 1)
+	sent := p.late(p.mail("p", queueNamed("other"), 11))
+	for i, m := range c.got[:8] {
+		if i < 4 {
+			c.ack(id, q, m, message.IndividualAck, message.TransactionID{})
+		} else {
+			c.ack(id, q, m, message.StandardAck, tx)
+		}
+	}
+	c.finish(tx, message.CommitOnePhase)
+	if !c.answered(c.number) {
+		t.Error("a commit that only removes waits for room")
+	}
+	if n := len(h.stored(q)); n != 2 {
+		t.Errorf("8 of 10 are acknowledged, the full store has %d left", n)
+	}
+	if p.answered(sent) {
+		t.Error("the send was confirmed without being stored")
+	}
+	h.disk.SetCapacity(0, 0)
+	h.pass(2 * time.Second)
+	if !p.answered(sent) || len(h.stored(queueNamed("other"))) != 1 {
+		t.Error("the send was not stored when there was room")
+	}
+}
+
+func TestATransactionThatPutsWaitsForRoomAsAWhole(t *testing.T) {
+	h := open(t, nil, nil)
+	q, out := queueNamed("q"), queueNamed("out")
+	c := h.connect("c", "c", "", nil)
+	id := c.consume("c", q)
+	c.produce("c", q, 1)
+	c.produce("c", q, 2)
+	tx := c.begin("c", 1)
+	m := c.mail("c", out, 3)
+	m.Transaction = tx
+	c.do(m)
+	c.ack(id, q, c.got[0], message.StandardAck, tx)
+	commit := c.late(&message.TransactionInfo{Connection: "c", ID: tx, Type: message.CommitOnePhase})
+	c.ack(id, q, c.got[1], message.IndividualAck, message.TransactionID{})
+	if in := h.stored(q); len(in) != 1 || in[0].Message.ID != c.got[0] || c.answered(commit) {
+		t.Errorf("the store has %d messages, want the transaction's; answered: %v", len(in),
+			c.answered(commit))
+	}
+	// After a crash nothing of the transaction is there.
+	again := open(t, h.disk.CrashClone(0), nil)
+	if a, b := again.b.find(q).queue.Len(), again.b.find(out); a != 1 || b != nil && b.queue.Len() != 0 {
+		t.Errorf("after a crash: %d in q, %v", a, b)
+	}
+	h.disk.SetCapacity(0, 0)
+	h.pass(2 * time.Second)
+	if !c.answered(commit) || len(h.stored(q)) != 0 || len(h.stored(out)) != 1 {
+		t.Error("the transaction did not become durable when there was room")
+	}
+}
+
+func TestACopyConsumedWhileItsRecordIsRefusedIsNotWritten(t *testing.T) {
+	for _, c := range []struct{ inFlight, redelivered bool }{{}, {true, false}, {false, true},
+		{true, true}} {
+		h := open(t, nil, nil)
+		q := queueNamed("q")
+		g := h.connect("g", "g", "", nil)
+		id := g.consume("g", q)
+		m := g.mail("g", q, 1)
+		m.CommandID, m.ResponseRequired = 1000, true
+		g.Handle(m)
+		h.b.EndTurn()
+		h.disk.SetCapacity(1, 1000)
+		if !c.inFlight {
+			h.turn()
+		}
+		if c.redelivered { // the count is stored behind a put that is not
+			g.Handle(&message.RemoveInfo{Object: id, LastDelivered: message.LastDeliveredUnknown})
+			g.Handle(&message.ConsumerInfo{ID: id, Destination: q, PrefetchSize: 10})
+			h.b.EndTurn()
+		}
+		g.Handle(&message.MessageAck{Destination: q, Consumer: id, Type: message.IndividualAck,
+			Last: m.ID, HasLast: true, Count: 1})
+		g.Handle(g.mail("g", queueNamed("other"), 2))
+		h.turn()
+		if !g.answered(1000) {
+			t.Errorf("%+v: a consumed message is not confirmed", c)
+		}
+		h.disk.SetCapacity(0, 0)
+		h.pass(2 * time.Second)
+		if n := len(h.stored(q)); n != 0 || h.b.journal.undurable != 0 {
+			t.Errorf("%+v: %d stored, %d bytes not durable", c, n, h.b.journal.undurable)
+		}
+		if n := len(h.stored(queueNamed("other"))); n != 1 {
+			t.Errorf("%+v: the other message is stored %d times", c, n)
+		}
+	}
+}
+
+func TestAHeldQueueMayBeRemoved(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	g := h.connect("g", "g", "", nil)
+	sent := g.late(g.mail("g", q, 1))
+	if e := g.do(&message.DestinationInfo{Destination: q, Op: message.RemoveDestination}); e != nil {
+		t.Fatal(e)
+	}
+	h.disk.SetCapacity(0, 0)
+	h.pass(2 * time.Second)
+	if !g.answered(sent) {
+		t.Error("the send is not answered")
+	}
+	if again := open(t, h.disk, nil); again.b.find(q) != nil {
+		t.Error("the queue is back after a restart")
+	}
+}
+
+func TestAParkedSendGoesOnAfterOneLookAtTheRoom(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	g := h.connect("g", "g", "", nil)
+	looks, free := 0, -1
+	h.space = func() store.Space {
+		looks++
+		return store.Space{FreeBytes: -1, Full: looks != free}
+	}
+	m := g.mail("g", q, 1)
+	g.do(m)
+	if len(h.b.find(q).parked) != 1 {
+		t.Fatal("the send is not parked")
+	}
+	free = looks + 1
+	h.turn()
+	h.space = nil
+	h.pass(time.Minute)
+	if !g.answered(g.number) || h.b.find(q).queue.Len() != 1 {
+		t.Error("the send is lost: one look found room and the next did not")
+	}
+}
