@@ -166,7 +166,8 @@ func (b *Bridge) settle(d *demand, ref message.CopyRef, how network.Settlement) 
 	}
 }
 
-// flush tells the home broker of settlements; it asks the gates again, which answers may have opened.
+// flush tells the home broker of settlements; it asks the gates again, which answers may have
+// opened.
 func (b *Bridge) flush() {
 	b.flushing = false
 	dirty := b.dirty

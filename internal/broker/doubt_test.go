@@ -28,7 +28,8 @@ func (e *bridgeEnd) Verdict(c network.Candidate) message.Verdict {
 }
 
 // bridge opens a network subscription to a peer.
-func (h *house) bridge(peer message.BrokerID, d message.Destination, e *bridgeEnd) message.ConsumerID {
+func (h *house) bridge(peer message.BrokerID, d message.Destination,
+	e *bridgeEnd) message.ConsumerID {
 	h.t.Helper()
 	id := message.ConsumerID{Connection: message.ConnectionID(peer + "/" + message.BrokerID(d.Name)),
 		Value: int64(h.Rand())}

@@ -60,11 +60,11 @@ func (b *Broker) withReceipts(d *destination, peer *network.Peer, f func()) bool
 	return true
 }
 
-// receiptLimit gives how many receipts of the peer must be kept: twice what it may have in doubt. It
-// asks about all of that before it sends anything new over the link. That is one window, and one for
-// each network subscription here (the consumers of brokers behind us, which a peer need not fold),
-// and one for each consumer when it folds none. A limit is only raised (audit.Receipts): consumers
-// that are gone leave copies that may still be in doubt.
+// receiptLimit gives how many receipts of the peer must be kept: twice what it may have in doubt.
+// It asks about all of that before it sends anything new over the link. That is one window, and one
+// for each network subscription here (the consumers of brokers behind us, which a peer need not
+// fold), and one for each consumer when it folds none. A limit is only raised (audit.Receipts):
+// consumers that are gone leave copies that may still be in doubt.
 func receiptLimit(d *destination, peer *network.Peer) int {
 	windows := 1 + len(d.nets)
 	if peer.PerConsumer {
@@ -284,10 +284,11 @@ type pageEnd struct {
 	id  store.DestID
 }
 
-// behind gives where a round about copies in doubt goes on: at the first destination whose number is
-// at least id, there behind seq. A reference that no page ended with begins anew when its
+// behind gives where a round about copies in doubt goes on: at the first destination whose number
+// is at least id, there behind seq. A reference that no page ended with begins anew when its
 // destination is gone: what was asked about before is not in doubt any more.
-func (b *Broker) behind(peer message.BrokerID, after message.CopyRef) (id store.DestID, seq uint64) {
+func (b *Broker) behind(peer message.BrokerID, after message.CopyRef) (id store.DestID,
+	seq uint64) {
 	switch end, d := b.networks.pages[peer], b.dests[after.Destination]; {
 	case after.Destination.IsZero():
 		return 0, 0
@@ -442,8 +443,8 @@ func (c *Connection) talk(cmd *message.ControlCommand) {
 // prefetchMost is what a peer's claim of its prefetch is believed at most.
 const prefetchMost = 1 << 16
 
-// windowsOf reads from a peer's networkProperties how many messages it may have on their way, 0 when
-// that is not there, and whether for each consumer (conduitSubscriptions is off).
+// windowsOf reads from a peer's networkProperties how many messages it may have on their way, 0
+// when that is not there, and whether for each consumer (conduitSubscriptions is off).
 func windowsOf(properties string) (prefetch int, perConsumer bool) {
 	for line := range strings.SplitSeq(properties, "\n") {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name {

@@ -1,15 +1,21 @@
 package sim
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"hopwire/internal/bridge"
+	"hopwire/internal/broker"
+	"hopwire/internal/loop"
 	"hopwire/internal/message"
+	"hopwire/internal/network"
+	"hopwire/internal/store"
+	"hopwire/internal/store/disk"
 )
 
-// A message came to a by b, whose confirmation to the producer was lost; the producer sends it again
-// to c, and it comes to a a second time, by another peer and after a restart.
+// A message came to a by b, whose confirmation to the producer was lost; the producer sends it
+// again to c, and it comes to a a second time, by another peer and after a restart.
 func TestAResendByAnotherPeerIsKnownAfterARestart(t *testing.T) {
 	w := New(1, Options{})
 	a := w.Broker(NodeConfig{Name: "a"})
@@ -45,5 +51,46 @@ func TestAResendByAnotherPeerIsKnownAfterARestart(t *testing.T) {
 	}
 	for _, n := range w.Notes() {
 		t.Error(n)
+	}
+}
+
+// A peer forwards one persistent message and many that are not, and the broker starts again, over
+// the real store.
+func TestABrokerStartsAgainAfterManyNonPersistentForwards(t *testing.T) {
+	dir, n := t.TempDir(), int64(0)
+	for start := range 3 {
+		st, err := disk.Open(t.Context(), disk.Options{Dir: dir, NoWait: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		headers, err := st.Headers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := loop.New()
+		done := make(chan error, 1)
+		commit := store.NewCommitter(st, l.Post)
+		commit.OnFatal = func(err error) { done <- err }
+		b := broker.New(l, commit, headers, broker.Options{ID: "ID:a", Persistent: true})
+		l.OnTurn(b.EndTurn)
+		ctx, stop := context.WithCancel(t.Context())
+		go l.Run(ctx)
+		for i := range 2600 {
+			n++
+			m := &message.Message{Destination: queueQ, Persistent: i == 0,
+				BrokerPath: []message.BrokerID{"ID:p"}, ID: message.MessageID{Sequence: n}}
+			p := network.Peer{ID: "ID:p", Hopwire: true, Prefetch: 1000}
+			l.Post(func() { b.Receive(m, p, func(err error) { done <- err }) })
+			if err := <-done; err != nil {
+				t.Fatalf("start %d, message %d: %v", start, i, err)
+			}
+		}
+		if err := commit.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		stop()
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

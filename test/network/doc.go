@@ -2,8 +2,8 @@
 // people can read it, with the transcript inside. They are the reference for behaviour. A file is
 // one rule and has the number of its scenario: n001.txt is N001 of the catalogue (claims about
 // networks of brokers), b026.txt is B026 (what people reported). Where a catalogue's text and the
-// design of Hopwire differ, the design holds, and the file's comment says so. From n900 on are rules
-// of our own, which are in no catalogue.
+// design of Hopwire differ, the design holds, and the file's comment says so. From n900 on are
+// rules of our own, which are in no catalogue.
 //
 // Everything runs in the simulated world of package sim: the brokers and bridges are the real
 // ones, time and connections are not. A script of an hour takes milliseconds, and always gives the

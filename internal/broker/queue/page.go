@@ -57,8 +57,8 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	q.wake()
 }
 
-// TakeStored takes a stored copy that somebody read for himself out of the stored ones that wait, for
-// owner. It reports false when that copy is in memory already, or was there meanwhile. The gap
+// TakeStored takes a stored copy that somebody read for himself out of the stored ones that wait,
+// for owner. It reports false when that copy is in memory already, or was there meanwhile. The gap
 // stays as it is: a cut for each copy would leave pieces without end.
 func (q *Queue) TakeStored(c *Copy, owner any) bool {
 	if !q.gaps.has(c.Seq) || q.taken[c.Seq] {
@@ -120,7 +120,8 @@ func (q *Queue) Evict(keep int64) int64 {
 // shed drops from memory what all subscriptions looked at and left, but for the first page: nobody
 // looks at it again until the rules, the consumers or a time change, and then it is read again. It
 // runs when a page comes, so that a search for a match behind many copies keeps no more than some
-// pages; the page itself stays. A walk over what cannot go is not repeated before as much came again.
+// pages; the page itself stays. A walk over what cannot go is not repeated before as much came
+// again.
 func (q *Queue) shed() {
 	l := &q.lanes[main]
 	if len(q.slots) == 0 || l.live < q.shedNext {
