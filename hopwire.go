@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,14 +82,40 @@ func Load(path string, o Options) (*Setup, error) {
 		for _, n := range r {
 			lines = append(lines, n.String())
 		}
-		return nil, fmt.Errorf("%w:\n%s\n(--ignore-security and --ignore-unknown-plugins start"+
-			" anyway)", ErrRefused, strings.Join(lines, "\n"))
+		return nil, fmt.Errorf("%w:\n%s\n(%s starts anyway)", ErrRefused, strings.Join(lines, "\n"),
+			strings.Join(overrides(r), " "))
 	}
 	if err := check(c.Broker(), c.Compat); err != nil {
 		return nil, err
 	}
 	return &Setup{c, o.withDefaults()}, nil
 }
+
+// overrides names the options that would let refused settings pass.
+func overrides(refused []config.Notice) []string {
+	var out []string
+	for _, n := range refused {
+		flag := "--ignore-security"
+		if n.Kind == config.UnknownPlugin {
+			flag = "--ignore-unknown-plugins"
+		}
+		if !slices.Contains(out, flag) {
+			out = append(out, flag)
+		}
+	}
+	return out
+}
+
+// Folder is where the store will be, "" for none.
+func (s *Setup) Folder() string {
+	if c := s.config.Broker(); !c.Persistence.Memory {
+		return c.Persistence.Directory
+	}
+	return ""
+}
+
+// Name is the broker's name.
+func (s *Setup) Name() string { return s.config.Broker().Name }
 
 // File is the path of the file.
 func (s *Setup) File() string { return s.config.File }
@@ -147,6 +175,9 @@ func (s *Setup) openStore(ctx context.Context, c *config.Broker,
 		s.options.Log.Warn("deleteAllMessagesOnStartup: the store is emptied",
 			"folder", c.Persistence.Directory)
 	}
+	if line := leftByKahaDB(c.Persistence.Directory); line != "" {
+		s.options.Log.Warn(line, "folder", c.Persistence.Directory)
+	}
 	st, err := disk.Open(ctx, disk.Options{Dir: c.Persistence.Directory,
 		NoWait: s.options.NoWait, OnWait: s.options.OnWait, OnFatal: fatal,
 		OnFull:    func(line string) { s.options.Log.Error(line) },
@@ -170,6 +201,24 @@ func (s *Setup) openStore(ctx context.Context, c *config.Broker,
 		return nil, "", errors.Join(err, st.Close())
 	}
 	return st, id, nil
+}
+
+// leftByKahaDB tells of ActiveMQ's messages in a store's folder, which are not read; "" when there
+// are none.
+func leftByKahaDB(dir string) string {
+	journals, err := filepath.Glob(filepath.Join(dir, "db-*.log"))
+	if err != nil || len(journals) == 0 {
+		return ""
+	}
+	size := int64(0)
+	for _, j := range journals {
+		if info, err := os.Stat(j); err == nil {
+			size += info.Size()
+		}
+	}
+	return fmt.Sprintf("the folder has %d KahaDB journals (%d MiB), which are not read: what they"+
+		" hold stays there; drain it with ActiveMQ first, or give this broker a folder of its own",
+		len(journals), size>>20)
 }
 
 // keepID gives the id that the store's broker has; a new store, or a configured id, sets it. While

@@ -283,23 +283,28 @@ func (b *Broker) watch(ctx context.Context, failed <-chan error) {
 // end stops everything in order: no new connections; bridges drained; clients closed and the last
 // batch durable; then loop and store. After a failure of the store nothing is waited for.
 func (b *Broker) end(cause error) {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
 	for _, l := range b.listeners {
 		l.Close()
 	}
 	if cause == nil {
-		cause = b.drain(ctx)
+		cause = bounded(b.drain)
 	}
 	b.group.Stop()
 	if b.control != nil {
-		b.control.Close(ctx)
+		_ = bounded(func(ctx context.Context) error { b.control.Close(ctx); return nil })
 	}
-	errs := []error{cause, b.group.Wait(), b.committer.Close(ctx)}
+	errs := []error{cause, b.group.Wait(), bounded(b.committer.Close)}
 	b.loops.Stop()
 	errs = append(errs, b.loops.Wait(), b.store.Close())
 	b.err = errors.Join(errs...)
 	close(b.done)
+}
+
+// bounded gives one phase of a stop its time.
+func bounded(phase func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	return phase(ctx)
 }
 
 // drain waits for the peers' answers, closes the clients and makes the last batch durable.

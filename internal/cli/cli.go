@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -80,11 +82,19 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	defer cancel()
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(&streams{in, out, errOut}); err != nil {
+		if ctx.Err() != nil && !strings.HasPrefix(parsed.Command(), "start") { // a signal; whatever broke off because of it is no news
+			fmt.Fprintln(errOut, "hopwire: interrupted")
+			return exitFailed
+		}
 		fmt.Fprintln(errOut, "hopwire:", err)
 		return exitCode(err)
 	}
 	return exitDone
 }
+
+// sameSignal is how soon a signal after the first is taken for the same one: shells and supervisors
+// send it to the process and to its group.
+const sameSignal = 300 * time.Millisecond
 
 // interruptible is a context that the first SIGINT or SIGTERM ends; the second ends the process.
 func interruptible() (context.Context, context.CancelFunc) {
@@ -93,17 +103,21 @@ func interruptible() (context.Context, context.CancelFunc) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	g := rungroup.New(context.Background())
 	g.Go("signals", func(done context.Context) error {
+		var first time.Time
 		for {
 			select {
 			case <-signals:
 			case <-done.Done():
 				return nil
 			}
-			if ctx.Err() != nil {
+			switch {
+			case ctx.Err() == nil:
+				first = time.Now()
+				cancel()
+			case time.Since(first) > sameSignal:
 				fmt.Fprintln(os.Stderr, "hopwire: second signal: ends now")
 				os.Exit(exitFailed)
 			}
-			cancel()
 		}
 	})
 	return ctx, func() { signal.Stop(signals); g.Stop(); cancel() }

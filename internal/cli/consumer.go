@@ -14,6 +14,7 @@ import (
 type consumerCommand struct {
 	dialFlags
 	From        string        `name:"destination" default:"queue://TEST" help:"Where from."`
+	Selector    string        `help:"JMS selector of the messages to take."`
 	Count       int64         `name:"messageCount" default:"1000" help:"Messages of each thread."`
 	SleepMs     int64         `name:"sleep" help:"Milliseconds after each message."`
 	AckMode     string        `name:"ackMode" default:"AUTO_ACKNOWLEDGE" help:"As JMS names it."`
@@ -84,6 +85,9 @@ func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *
 	var options []client.ConsumerOption
 	if c.Durable {
 		options = append(options, client.WithDurable(name))
+	}
+	if c.Selector != "" {
+		options = append(options, client.WithSelector(c.Selector))
 	}
 	consumer, err := session.Consumer(ctx, from, options...)
 	if err != nil {

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"hopwire"
+	"hopwire/internal/rungroup"
 )
 
 // startCommand is hopwire start.
@@ -46,55 +50,101 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 		}
 		setups = append(setups, setup)
 	}
+	if err := distinct(setups); err != nil {
+		return err
+	}
 	fmt.Fprintln(s.out, hopwire.About())
 	return runBrokers(ctx, s.out, setups)
 }
 
-// runBrokers starts brokers and waits until all have ended.
-func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) error {
-	var brokers []*hopwire.Broker
-	stop := func() {
-		for _, b := range brokers {
-			b.Stop()
-		}
-		for _, b := range brokers {
-			_ = b.Wait() // the caller has the error that counts
-		}
-	}
-	for _, setup := range setups {
-		b, err := setup.Open(ctx)
-		if err != nil {
-			stop()
-			if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // a slave that waited
-				fmt.Fprintln(out, "stopped")
-				return nil
+// distinct refuses two files that would get in each other's way.
+func distinct(setups []*hopwire.Setup) error {
+	for i, a := range setups {
+		for _, b := range setups[:i] {
+			switch {
+			case a.Name() == b.Name():
+				return usageError{fmt.Sprintf("%s and %s both have brokerName %q", b.File(), a.File(),
+					a.Name())}
+			case a.Folder() != "" && filepath.Clean(a.Folder()) == filepath.Clean(b.Folder()):
+				return usageError{fmt.Sprintf("%s and %s both have their store in %s", b.File(),
+					a.File(), a.Folder())}
 			}
-			return err
-		}
-		brokers = append(brokers, b)
-	}
-	for i, b := range brokers {
-		b.StartBridges()
-		fmt.Fprint(out, describe(setups[i], b))
-	}
-	fmt.Fprintln(out, "ready")
-	unhook := context.AfterFunc(ctx, func() {
-		for _, b := range brokers {
-			b.Stop()
-		}
-	})
-	defer unhook()
-	var failed error
-	for _, b := range brokers {
-		if err := b.Wait(); err != nil && failed == nil {
-			failed = err
-			stop()
 		}
 	}
-	if failed == nil {
-		fmt.Fprintln(out, "stopped")
+	return nil
+}
+
+// runBrokers runs brokers until all have ended. Each opens by itself: one that waits as a slave
+// keeps none of the others from starting. The first that fails ends all.
+func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	opened := newOpenings(len(setups))
+	g := rungroup.New(context.Background())
+	for _, setup := range setups {
+		g.Go("broker "+setup.Name(), func(context.Context) error {
+			b, err := setup.Open(ctx)
+			if err != nil {
+				if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // a slave that waited
+					return nil
+				}
+				cancel()
+				return err
+			}
+			opened.one()
+			b.StartBridges()
+			opened.tell(out, describe(setup, b))
+			if err := b.Wait(); err != nil {
+				cancel()
+				return err
+			}
+			return nil
+		})
 	}
-	return failed
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "stopped")
+	return nil
+}
+
+// openings counts the brokers whose ports are open.
+type openings struct {
+	all chan struct{} // closed when all are
+
+	mu      sync.Mutex
+	waiting int // to open
+	silent  int // to be described
+}
+
+func newOpenings(n int) *openings {
+	return &openings{all: make(chan struct{}), waiting: n, silent: n}
+}
+
+// together is how long a broker's bridges wait for the ports of the others in this process.
+const together = 200 * time.Millisecond
+
+// one tells that a broker is open, and waits a moment for the others.
+func (o *openings) one() {
+	o.mu.Lock()
+	if o.waiting--; o.waiting == 0 {
+		close(o.all)
+	}
+	o.mu.Unlock()
+	select {
+	case <-o.all:
+	case <-time.After(together):
+	}
+}
+
+// tell writes what a broker is, and that all are ready behind the last.
+func (o *openings) tell(out io.Writer, text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.silent--; o.silent == 0 {
+		text += "ready\n"
+	}
+	fmt.Fprint(out, text)
 }
 
 // describe tells in a few lines what a broker is.

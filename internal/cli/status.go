@@ -231,11 +231,11 @@ func (c *explainCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	found := false
-	var missing error
+	var asked []string
 	for _, client := range clients {
+		asked = append(asked, client.Name)
 		x, err := client.Explain(ctx, c.Queue, c.Message)
-		if message.KindOf(err) == message.NotFound && err != nil {
-			missing = err
+		if err != nil && message.KindOf(err) == message.NotFound {
 			continue
 		}
 		if err != nil {
@@ -244,10 +244,15 @@ func (c *explainCommand) Run(ctx context.Context, s *streams) error {
 		found = true
 		printExplanation(s.out, x)
 	}
-	if !found {
-		return missing
+	if found {
+		return nil
 	}
-	return nil
+	what := "queue " + c.Queue
+	if c.Message != "" {
+		what = "message " + c.Message + " on " + what
+	}
+	return message.Errorf(message.NotFound, "no running broker has %s (asked: %s)", what,
+		strings.Join(asked, ", "))
 }
 
 func printExplanation(out io.Writer, x *manage.Explanation) {
