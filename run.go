@@ -150,6 +150,7 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	events := newEventLog(b.log, b.loop)
 	o := brokerOptions(b.config, id, b.url())
 	o.Observe = events.core
+	o.PeerSeen = func(peer message.BrokerID) { b.home.Seen(peer) }
 	if o.NextDest, err = broker.NextDest(st); err != nil {
 		return err
 	}

@@ -24,8 +24,9 @@ type Connector struct {
 	next    time.Duration
 	try     int // number of the dial; what comes from older ones is ignored
 	began   time.Duration
-	lone    bool // the peer is this broker
-	again   bool // started while stopping: starts when that is done
+	lone    bool             // the peer is this broker
+	last    message.BrokerID // whom the last link led to
+	again   bool             // started while stopping: starts when that is done
 	cancel  func()
 	timer   loop.Timer
 	bridge  *Bridge
@@ -43,7 +44,19 @@ func (h *Home) Connector(o Options) (*Connector, error) {
 	}
 	o.URIs = slices.Clone(o.URIs)
 	h.wait(o.InDoubtTimeout)
-	return &Connector{home: h, opts: o, count: newCounters()}, nil
+	c := &Connector{home: h, opts: o, count: newCounters()}
+	h.connectors = append(h.connectors, c)
+	return c, nil
+}
+
+// Seen tells that a peer has just connected to this broker: connectors that wait to try it again
+// need not wait longer.
+func (h *Home) Seen(peer message.BrokerID) {
+	for _, c := range h.connectors {
+		if c.state == Backoff && c.last == peer && !c.lone {
+			c.dial()
+		}
+	}
 }
 
 // Start begins to connect. A stopped connector may be started again; one that is stopping starts
@@ -201,6 +214,9 @@ func (c *Connector) ended(try int, b *Bridge, err error) {
 		return
 	}
 	c.lone = b.peer.ID != "" && b.peer.ID == b.self.ID
+	if b.peer.ID != "" {
+		c.last = b.peer.ID
+	}
 	c.bridge = nil
 	if c.state == Stopping {
 		c.try++

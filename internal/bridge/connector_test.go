@@ -358,3 +358,25 @@ func TestTempDestinationsOfThePeer(t *testing.T) {
 		"temp temp-queue://ID:c:1:1 op 0 path [ID:netB]",
 		"temp temp-queue://ID:c:1:1 op 1 path [ID:netB]"})
 }
+
+func TestAPeerThatConnectsIsTriedAtOnce(t *testing.T) {
+	w := newWorld(t, nil)
+	w.c.Start()
+	w.connect(Hello{})
+	w.dial.down(message.Errorf(message.Unavailable, "reset"))
+	for range 4 {
+		w.env.advance(w.waitOf())
+		w.dialer.last().down(message.Errorf(message.Unavailable, "refused"))
+	}
+	w.state(Backoff)
+	dials := len(w.dialer.dials)
+	w.c.home.Seen("ID:somebody else")
+	if len(w.dialer.dials) != dials {
+		t.Error("another peer's coming was taken for this one's")
+	}
+	w.c.home.Seen(w.c.last)
+	if len(w.dialer.dials) != dials+1 {
+		t.Error("the peer is back and was not tried")
+	}
+	w.state(Connecting)
+}

@@ -31,10 +31,12 @@ type Home struct {
 	selectors func(text string) (Selector, error)
 	bridges   []*Bridge // live links, in order of their making
 	accepted  []*Acceptor
-	seeds     int
-	doubts    doubtClock
-	patience  time.Duration // the longest inDoubtTimeout of a connector; 0 without any
-	again     bool          // suppressed demand is to be looked at again
+	// connectors are all that were made, in the order of their making.
+	connectors []*Connector
+	seeds      int
+	doubts     doubtClock
+	patience   time.Duration // the longest inDoubtTimeout of a connector; 0 without any
+	again      bool          // suppressed demand is to be looked at again
 }
 
 // NewHome makes the bridges' side of a broker.

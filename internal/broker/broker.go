@@ -41,6 +41,8 @@ type Options struct {
 	NextDest    store.DestID          // what NextDest read from the store; default 0
 
 	Observe func(Event) // told of what happens; nil nobody
+	// PeerSeen is told when a peer's bridge was let in; nil nobody.
+	PeerSeen func(message.BrokerID)
 }
 
 func (o Options) withDefaults(env loop.Env) Options {

@@ -201,6 +201,9 @@ func (c *Connection) open(info *message.ConnectionInfo) {
 	}
 	c.b.tell(Event{Kind: ConnectionOpened, Text: c.remote.Address + " as " + c.clientID})
 	c.b.adviseConnection(c)
+	if c.network && c.b.opt.PeerSeen != nil {
+		c.b.opt.PeerSeen(c.peer.ID)
+	}
 	if c.mirror != nil && c.duplex != nil {
 		c.duplex(c.mirror)
 	}
