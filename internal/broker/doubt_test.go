@@ -16,9 +16,11 @@ type bridgeEnd struct {
 	got     []message.CopyRef
 }
 
-func (*bridgeEnd) Gate(time.Duration) message.Verdict                      { return message.Verdict{} }
+func (*bridgeEnd) Gate(time.Duration) message.Verdict { return message.Verdict{} }
+
 func (*bridgeEnd) Took(message.Destination, network.Replay, time.Duration) {}
-func (e *bridgeEnd) Deliver(d network.Delivery)                            { e.got = append(e.got, d.Ref) }
+
+func (e *bridgeEnd) Deliver(d network.Delivery) { e.got = append(e.got, d.Ref) }
 func (e *bridgeEnd) Verdict(c network.Candidate) message.Verdict {
 	e.asked++
 	if e.verdict == nil {

@@ -18,7 +18,7 @@ const (
 // it that put messages are held, with all receipts, and everything else goes on: acknowledgements
 // are what makes room. The held part is handed over as a whole, with what is collected then.
 //
-// While anything is held the store's headers are behind the broker's: deltas holds, per destination,
+// While anything is held the store's headers are behind the broker's: deltas, per destination, has
 // what the held changes will add to them.
 type holding struct {
 	deltas  map[*destination]*delta

@@ -82,7 +82,8 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	defer cancel()
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(&streams{in, out, errOut}); err != nil {
-		if ctx.Err() != nil && !strings.HasPrefix(parsed.Command(), "start") { // a signal; whatever broke off because of it is no news
+		// What broke off because of a signal is no news.
+		if ctx.Err() != nil && !strings.HasPrefix(parsed.Command(), "start") {
 			fmt.Fprintln(errOut, "hopwire: interrupted")
 			return exitFailed
 		}

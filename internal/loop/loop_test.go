@@ -25,10 +25,11 @@ func TestEventsRunInTheOrderOfTheirPosting(t *testing.T) {
 		for i := range 5000 { // more than one turn
 			l.Post(func() { got = append(got, i) })
 		}
-		synctest.Wait()
-		if len(got) != 5000 || !slices.IsSorted(got) {
-			t.Errorf("%d events, in order %v", len(got), slices.IsSorted(got))
-		}
+		l.Call(t.Context(), func() {
+			if len(got) != 5000 || !slices.IsSorted(got) {
+				t.Errorf("%d events, in order %v", len(got), slices.IsSorted(got))
+			}
+		})
 	})
 }
 
@@ -78,15 +79,17 @@ func TestTimersRunAtTheirTimeAndNotOnceStopped(t *testing.T) {
 			stopped.Stop()
 			stopped.Stop()
 		})
-		time.Sleep(1500 * time.Millisecond)
-		synctest.Wait()
-		if !slices.Equal(got, []string{"one"}) {
-			t.Errorf("after 1.5 s: %v", got)
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if !slices.Equal(got, []string{"one", "two"}) {
-			t.Errorf("after 2.5 s: %v", got)
+		for _, c := range []struct {
+			sleep time.Duration
+			want  []string
+		}{{1500 * time.Millisecond, []string{"one"}}, {time.Second, []string{"one", "two"}}} {
+			time.Sleep(c.sleep)
+			synctest.Wait()
+			l.Call(t.Context(), func() {
+				if !slices.Equal(got, c.want) {
+					t.Errorf("%v, want %v", got, c.want)
+				}
+			})
 		}
 	})
 }
