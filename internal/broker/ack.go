@@ -2,6 +2,7 @@ package broker
 
 import (
 	"slices"
+	"strconv"
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/broker/window"
@@ -96,6 +97,10 @@ func (b *Broker) consume(d *destination, c *queue.Copy) {
 
 // settle removes a copy and its record.
 func (b *Broker) settle(d *destination, c *queue.Copy) {
+	if c.Ended() {
+		panic("broker: copy " + strconv.FormatUint(c.Seq, 10) + " of " + d.name.String() +
+			" ends twice")
+	}
 	d.queue.Remove(c)
 	d.usage.Add(-c.Message.Size())
 	d.counts.Dequeued++

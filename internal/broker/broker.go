@@ -86,7 +86,8 @@ type Broker struct {
 	env loop.Env
 	opt Options
 
-	steps    []step
+	steps, transactedSteps []step
+
 	journal  journal
 	memory   *usage.Usage
 	eviction eviction
@@ -108,6 +109,8 @@ type Broker struct {
 	advisories  advisories
 	networks    networks
 	parked      []*destination // those with parked sends
+	parkedBytes int64          // of parked sends
+	looking     bool           // for room in the store, in a while
 	dirty       []*queueHost   // queues to dispatch at the end of the turn
 
 	sequence int64 // brokerSequenceId of the last message
@@ -120,9 +123,12 @@ type Broker struct {
 func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Broker {
 	o = o.withDefaults(env)
 	b := &Broker{
-		env:         env,
-		opt:         o,
-		steps:       sendSteps(),
+		env:   env,
+		opt:   o,
+		steps: sendSteps(),
+
+		transactedSteps: transactedSteps(),
+
 		eviction:    newEviction(o.MemoryLimitBytes, o.ResidentBytes),
 		memory:      usage.New(nil, o.MemoryLimitBytes),
 		dests:       map[message.Destination]*destination{},

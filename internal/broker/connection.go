@@ -51,6 +51,7 @@ type Connection struct {
 	producers    map[message.ProducerID]*producer
 	transactions map[message.TransactionID]*transaction
 	temps        []*destination
+	parkedBytes  int64 // of its sends that wait for space
 
 	network bool // a peer broker's bridge
 	peer    network.Peer
@@ -384,7 +385,7 @@ func (c *Connection) release() {
 	if !c.opened {
 		return
 	}
-	for _, tx := range c.transactions {
+	for _, tx := range c.openTransactions() {
 		tx.rollback()
 	}
 	for _, s := range append([]*consumer(nil), c.order...) {
@@ -398,6 +399,7 @@ func (c *Connection) release() {
 		_ = c.b.removeDestination(d, true) // forced: nothing can forbid it
 	}
 	c.temps = nil
+	clear(c.sessions)
 	c.opened = false
 	b := c.b
 	delete(b.connections, c.id)

@@ -231,11 +231,7 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 		b.journal.add(store.Op{Kind: store.PutMeta, Name: metaNextDest,
 			Value: strconv.AppendUint(nil, uint64(b.nextDest), 10)})
 	}
-	for _, a := range d.parked {
-		a.refuse(message.Errorf(message.InvalidDestination,
-			"%s was removed while the send waited for space", d.name))
-	}
-	d.parked = nil
+	d.refuseParked()
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
 	if d.queue != nil {

@@ -282,6 +282,7 @@ func (j *journal) committed(p *part) {
 	for _, w := range p.waits {
 		w.f()
 	}
+	j.b.evictAgain()
 	j.b.relieve()
 }
 

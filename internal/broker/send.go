@@ -30,6 +30,8 @@ type arrival struct {
 	answered bool
 	internal bool // the broker's own: no limits, no duplicates
 	wait     *parking
+	tx       *transaction // it waits for its commit
+	charged  *destination // whose usage it is in meanwhile
 }
 
 // outcome is what a step says of an arrival.
@@ -60,6 +62,15 @@ func sendSteps() []step {
 	}
 }
 
+// transactedSteps are what happens to a message sent in a transaction before that commits.
+func transactedSteps() []step {
+	return []step{
+		{"names", (*Broker).testNames},
+		{"space", (*Broker).awaitSpace},
+		{"keep", (*Broker).keep},
+	}
+}
+
 // SendSteps names the steps of a send in their order.
 func SendSteps() []string {
 	var names []string
@@ -72,8 +83,12 @@ func SendSteps() []string {
 // run takes the arrival through its steps from where it stands.
 func (b *Broker) run(a *arrival) {
 	defer b.journal.leave(b.journal.enter())
-	for a.step < len(b.steps) {
-		switch b.steps[a.step].run(b, a) {
+	steps := b.steps
+	if a.tx != nil {
+		steps = b.transactedSteps
+	}
+	for a.step < len(steps) {
+		switch steps[a.step].run(b, a) {
 		case proceed:
 			a.step++
 		default:
@@ -247,10 +262,18 @@ func (b *Broker) resolve(m *message.Message) []target {
 		return nil
 	}
 	if !m.Destination.IsComposite() {
+		if err := b.mayReach(m.Destination); err != nil {
+			b.counts.Reasons[message.NoConsumer]++
+			return nil
+		}
 		return []target{{b.destination(m.Destination), m}}
 	}
 	var out []target
 	for _, name := range m.Destination.Split() {
+		if err := b.mayReach(name); err != nil { // it was there when the send was taken
+			b.counts.Reasons[message.NoConsumer]++
+			continue
+		}
 		c := m.Clone()
 		c.Destination = name
 		if c.OriginalDestination.IsZero() {
@@ -287,7 +310,7 @@ func (b *Broker) enqueued(d *destination, c *queue.Copy, a *arrival) {
 	d.counts.Enqueued++
 	d.counts.Bytes += size
 	b.counts.Enqueued++
-	if c.Message.Persistent && b.opt.Persistent && !d.name.IsTemp() {
+	if b.isStored(d, c.Message) {
 		b.journal.put(d, c)
 		if a != nil {
 			a.unsafe++
@@ -341,155 +364,8 @@ func (a *arrival) answer(err error) {
 func (a *arrival) refuse(err error) {
 	a.step = len(a.b.steps)
 	a.answer(err)
-}
-
-// parking is an arrival's wait for space.
-type parking struct {
-	reason message.Reason
-	since  time.Duration
-	timer  interface{ Stop() }
-}
-
-// awaitSpace parks an arrival while there is no room for it.
-func (b *Broker) awaitSpace(a *arrival) outcome {
-	if a.internal || a.m.Destination.IsAdvisory() {
-		return proceed
-	}
-	d := b.wireDestination(a.wire)
-	reason := b.lacks(d, a)
-	if reason == "" && len(d.parked) == 0 {
-		return proceed
-	}
-	if reason == "" {
-		reason = d.parked[0].wait.reason // order: behind those that wait
-	}
-	if a.peer == nil && b.failsForSpace(d) {
-		b.counts.Reasons[reason]++
-		a.refuse(noSpace(d, a, reason, "reached"))
-		return finished
-	}
-	b.park(d, a, reason)
-	return parkedHere
-}
-
-// lacks tells what room an arrival lacks.
-func (b *Broker) lacks(d *destination, a *arrival) message.Reason {
-	stored := a.m.Persistent && b.opt.Persistent && !d.name.IsTemp()
-	if stored {
-		space := b.journal.storage.Space()
-		over := b.opt.StoreLimitBytes > 0 && space.UsedBytes >=
-			b.opt.StoreLimitBytes/100*int64(d.policy.Memory.StoreHighWaterPercent)
-		// What is on its way is as good as written: a batch of puts that the store refuses for
-		// lack of room would hold up the removals behind it.
-		tight := space.FreeBytes >= 0 && space.FreeBytes-b.journal.undurable < space.ReserveBytes
-		if space.Full || over || tight {
-			return message.StoreFull
-		}
-		// Stored copies leave memory when they are durable; only what is on its way counts.
-		if b.journal.undurable > undurableMax {
-			return message.MemoryFull
-		}
-		return ""
-	}
-	if !d.policy.Memory.ProducerFlowControl || !d.usage.Full() {
-		return ""
-	}
-	if d.queue != nil && d.queue.HasReady() && d.queue.ResidentBytes() < queue.PageBytes {
-		return "" // one page for every queue that somebody waits at
-	}
-	return message.MemoryFull
-}
-
-// undurableMax is how many bytes may be on their way to the store before sends wait.
-const undurableMax = 64 << 20
-
-func (b *Broker) failsForSpace(d *destination) bool {
-	if p := d.policy.Memory.SendFailIfNoSpace; p != nil {
-		return *p
-	}
-	return b.opt.SendFailIfNoSpace
-}
-
-func (b *Broker) park(d *destination, a *arrival, reason message.Reason) {
-	a.wait = &parking{reason: reason, since: b.env.Mono()}
-	if len(d.parked) == 0 {
-		b.parked = append(b.parked, d)
-		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: a.m.ID.String()})
-	}
-	d.parked = append(d.parked, a)
-	after := b.opt.SendFailIfNoSpaceAfter
-	if d.policy.Memory.SendFailIfNoSpaceAfter >= 0 {
-		after = d.policy.Memory.SendFailIfNoSpaceAfter
-	}
-	if after > 0 && a.peer == nil {
-		a.wait.timer = b.env.After(after, func() {
-			if d.unpark(a) {
-				b.counts.Reasons[reason]++
-				a.refuse(noSpace(d, a, reason, "Wait Timeout"))
-			}
-		})
-	}
-	if reason == message.StoreFull {
-		b.env.After(time.Second, b.relieve) // the disk tells nobody when it has room again
-	}
-}
-
-func (d *destination) unpark(a *arrival) bool {
-	for i, p := range d.parked {
-		if p == a {
-			d.parked = append(d.parked[:i:i], d.parked[i+1:]...)
-			return true
-		}
-	}
-	return false
-}
-
-// noSpace is ActiveMQ's text; how is "reached", or "Wait Timeout" after a wait.
-func noSpace(d *destination, a *arrival, reason message.Reason, how string) error {
-	what := "Memory"
-	if reason == message.StoreFull {
-		what = "Store"
-	}
-	return message.Errorf(message.Limit, "Usage Manager %s Limit %s. Stopping producer (%s) to"+
-		" prevent flooding %s. See http://activemq.apache.org/producer-flow-control.html for"+
-		" more info", what, how, a.m.Producer, d.name)
-}
-
-// relieve marks that room was made: parked sends are tried at the end of the turn.
-func (b *Broker) relieve() {
-	if len(b.parked) > 0 {
-		b.env.Soon(func() {})
-	}
-}
-
-// unpark lets parked sends go on, each destination in order, until one has no room. They go on
-// behind the step that parked them: a second look could find less room than the first.
-func (b *Broker) unpark() {
-	if len(b.parked) == 0 {
-		return
-	}
-	waiting := b.parked
-	b.parked = nil
-	for _, d := range waiting {
-		for len(d.parked) > 0 {
-			a := d.parked[0]
-			if b.lacks(d, a) != "" {
-				break
-			}
-			d.parked = d.parked[1:]
-			if a.wait.timer != nil {
-				a.wait.timer.Stop()
-			}
-			a.wait = nil
-			a.step++
-			b.run(a)
-		}
-		if len(d.parked) > 0 {
-			b.parked = append(b.parked, d)
-			if d.parked[0].wait.reason == message.StoreFull {
-				b.env.After(time.Second, b.relieve)
-			}
-		}
+	if a.tx != nil {
+		a.tx.refused(a, err)
 	}
 }
 

@@ -193,6 +193,9 @@ func (e *explainer) holder(c *queue.Copy) (message.Reason, string) {
 	}
 	switch o := c.Owner.(type) {
 	case *transaction:
+		if !o.committing {
+			return message.InTransaction, o.id.String()
+		}
 		return message.Committing, o.id.String()
 	case *netSub:
 		return message.InFlight, who(o)

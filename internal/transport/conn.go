@@ -16,6 +16,7 @@ type Conn struct {
 	net.Conn
 	opt    Options
 	reads  atomic.Uint64
+	paused atomic.Bool
 	writes atomic.Uint64
 
 	closing sync.Once
@@ -125,6 +126,10 @@ func (c *Conn) Watch(silence, delay time.Duration, keepAlive func(), silent func
 	}
 }
 
+// Pause tells the inactivity monitor that nothing is read on purpose, or is again: the peer's
+// silence does not count meanwhile.
+func (c *Conn) Pause(on bool) { c.paused.Store(on) }
+
 type watcher struct {
 	c              *Conn
 	silence, every time.Duration
@@ -136,7 +141,7 @@ type watcher struct {
 
 func (w *watcher) check() {
 	now := time.Now()
-	if n := w.c.reads.Load(); n != w.reads {
+	if n := w.c.reads.Load(); n != w.reads || w.c.paused.Load() {
 		w.reads, w.heard = n, now
 	}
 	if now.Sub(w.heard) >= w.silence {

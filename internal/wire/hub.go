@@ -7,6 +7,8 @@ import "hopwire/internal/loop"
 type Hub struct {
 	loop  *loop.Loop
 	dirty []*Session
+	// withheld are the batches of sessions that are congested: their readers stop for want of them.
+	withheld []*batch
 }
 
 // NewHub makes the hub of a loop. Hooks run in the order of their making: the broker's EndTurn must
@@ -26,6 +28,22 @@ func (h *Hub) flush() {
 		s.handOver()
 	}
 	h.dirty = h.dirty[:0]
+	h.readOn()
+}
+
+// readOn lets sessions read again that are not congested any more.
+func (h *Hub) readOn() {
+	kept := h.withheld[:0]
+	for _, b := range h.withheld {
+		if !b.s.closed && b.s.cfg.Congested() {
+			kept = append(kept, b)
+			continue
+		}
+		b.s.conn.Pause(false)
+		b.giveBack()
+	}
+	clear(h.withheld[len(kept):])
+	h.withheld = kept
 }
 
 func (h *Hub) mark(s *Session) {

@@ -50,6 +50,8 @@ type Config struct {
 	// known. err is the *openwire.FrameTooBigError. The frame was read over; the session goes on,
 	// unless an object cache could be out of step: then it closes after the answer.
 	TooBig func(m *message.Message, err error)
+	// Congested is asked after each batch; while it is true nothing more is read. nil is never.
+	Congested func() bool
 	// Unsent is told of a command that cannot be encoded for this peer: it was left out. A
 	// delivery comes as a *message.MessageDispatch.
 	Unsent func(c message.Command, err error)
@@ -86,6 +88,7 @@ type Session struct {
 	free    chan *batch
 	looked  chan struct{} // the loop looked at a guarded batch
 	done    chan struct{} // the reader ended
+	failed  chan struct{} // cause is set
 	down    sync.Once
 }
 
@@ -106,6 +109,7 @@ func New(cfg Config) *Session {
 	s := &Session{
 		cfg: cfg, conn: cfg.Conn, free: make(chan *batch, postingCredit),
 		looked: make(chan struct{}, 1), done: make(chan struct{}),
+		failed: make(chan struct{}),
 	}
 	s.trusted.Store(!cfg.Guarded)
 	s.writer = transport.NewWriter(s.conn, s.fill)
@@ -157,6 +161,7 @@ func (s *Session) fail(err error) {
 	s.mu.Lock()
 	if s.cause == nil {
 		s.cause = err
+		close(s.failed)
 	}
 	s.mu.Unlock()
 	_ = s.conn.Close()
@@ -256,6 +261,8 @@ func (s *Session) post(d *Decoder, frames [][]byte, guarded bool) error {
 	case b = <-s.free:
 	case <-s.done:
 		return ErrStopping
+	case <-s.failed:
+		return ErrStopping // the first reason counts
 	}
 	b.guarded = guarded
 	var err error
@@ -302,10 +309,20 @@ func (b *batch) handle() {
 	if b.cmds = b.cmds[:0]; cap(b.cmds) > batchKept {
 		b.cmds = nil
 	}
+	if s.cfg.Congested != nil && !s.closed && s.cfg.Congested() {
+		s.conn.Pause(true)
+		s.cfg.Hub.withheld = append(s.cfg.Hub.withheld, b)
+		return
+	}
+	b.giveBack()
+}
+
+// giveBack lets the reader use the batch again.
+func (b *batch) giveBack() {
 	guarded := b.guarded
-	s.free <- b
+	b.s.free <- b
 	if guarded {
-		s.looked <- struct{}{}
+		b.s.looked <- struct{}{}
 	}
 }
 

@@ -31,6 +31,9 @@ type Copy struct {
 // Out reports whether the copy is not pending.
 func (c *Copy) Out() bool { return c.out }
 
+// Ended reports whether the copy was removed from its queue.
+func (c *Copy) Ended() bool { return c.ended }
+
 // The lanes, in the order in which they are looked at.
 const (
 	returned = iota

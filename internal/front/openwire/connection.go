@@ -50,6 +50,11 @@ func (k *connection) receive(c message.Command) {
 	}
 }
 
+// congested stops the reader while too much of what was read waits for space.
+func (k *connection) congested() bool {
+	return k.core != nil && k.half == nil && k.core.Congested()
+}
+
 // refuseNotification answers what only a slave of an old master would be told.
 func (k *connection) refuseNotification(u *message.Unknown) {
 	if u.ResponseRequired {

@@ -91,6 +91,7 @@ func (l *Listener) admit(c *transport.Conn) {
 		Hub: l.opt.Hub, Group: l.opt.Group, Conn: c, Offer: l.offer, Name: "openwire",
 		HelloTimeout: c.Options().ConnectionTimeout, Guarded: true,
 		Up: k.up, Receive: k.receive, TooBig: k.tooBig, Unsent: k.unsent, Down: k.down,
+		Congested: k.congested,
 	})
 	k.session.Start()
 }
