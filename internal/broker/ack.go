@@ -12,8 +12,12 @@ import (
 // ack executes a MessageAck.
 func (c *Connection) ack(a *message.MessageAck) error {
 	s := c.consumers[a.Consumer]
-	if s == nil || s.browse != nil {
-		return nil // a consumer that is closed, or a browser: nothing is removed
+	if s == nil {
+		return nil // it is closed: nothing is removed
+	}
+	if s.browse != nil {
+		s.browse.acked(a)
+		return nil
 	}
 	if a.Destination.IsTopic() {
 		s.ackTopic(a)

@@ -155,6 +155,9 @@ func (s *consumer) priority(d *destination) int {
 
 // detach takes the consumer off one destination that goes.
 func (s *consumer) detach(d *destination) {
+	if p := s.pull; p != nil && p.reading == d {
+		defer p.nothing()
+	}
 	d.dropConsumer(s)
 	for i, cs := range s.slots {
 		if cs.dest == d {
@@ -364,6 +367,10 @@ func (c *Connection) control(cmd *message.ConsumerControl) {
 		s.info.Browser)
 	s.window.SetPrefetch(n)
 	s.topicMax = s.window.Prefetch()
+	if s.browse != nil {
+		s.browse.walk()
+		return
+	}
 	s.ready()
 	s.drainBacklog()
 }

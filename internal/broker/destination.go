@@ -244,6 +244,7 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 			break
 		}
 	}
+	b.endBrowses(d)
 	b.adviseDestination(d, message.RemoveDestination)
 	b.tell(Event{Kind: DestinationRemoved, Dest: d.name})
 	return nil

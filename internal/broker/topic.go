@@ -110,29 +110,40 @@ func (s *consumer) drainBacklog() {
 	}
 }
 
-// ackTopic takes an acknowledgement of topic messages: it only counts.
-func (s *consumer) ackTopic(a *message.MessageAck) {
+// countAck counts what an acknowledgement makes room for, where no copies are held, and gives how
+// many messages are done with.
+func (s *consumer) countAck(a *message.MessageAck) int64 {
 	if a.Type == message.RedeliveredAck {
-		return
+		return 0
 	}
-	n := min(int(a.Count), s.inFlight)
+	n := min(int(a.Count), s.inFlight+s.delivered)
 	if n <= 0 {
-		n = min(1, s.inFlight)
+		n = min(1, s.inFlight+s.delivered)
 	}
 	if a.Type == message.DeliveredAck {
+		n = min(n, s.inFlight)
 		s.delivered += n
 		s.inFlight -= n
-		s.drainBacklog()
-		return
+		return 0
 	}
 	// What was reported as delivered made its room already.
 	early := min(n, s.delivered)
 	s.delivered -= early
 	s.inFlight -= n - early
 	s.counts.acked += int64(n)
+	return int64(n)
+}
+
+// ackTopic takes an acknowledgement of topic messages: it only counts.
+func (s *consumer) ackTopic(a *message.MessageAck) {
+	n := s.countAck(a)
+	if n == 0 {
+		s.drainBacklog()
+		return
+	}
 	if d := s.b.dests[a.Destination]; d != nil {
-		d.counts.Dequeued += int64(n)
-		s.b.counts.Dequeued += int64(n)
+		d.counts.Dequeued += n
+		s.b.counts.Dequeued += n
 	}
 	s.drainBacklog()
 	s.b.relieve()
