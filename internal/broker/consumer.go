@@ -72,7 +72,7 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 		return nil, message.Errorf(message.InvalidSelector, "%w", err)
 	}
 	s := &consumer{b: c.b, conn: c, info: info, selector: sel,
-		members: info.Destination.Split()}
+		members: info.Destination.Split(), backlog: backlog{memory: c.b.memory}}
 	for _, m := range s.members {
 		if m.IsPattern() || m.IsAdvisory() {
 			continue

@@ -54,7 +54,8 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 	if b.networks.subs[s.Info.ID] != nil {
 		return message.Errorf(message.Duplicate, "network subscription %s exists", s.Info.ID)
 	}
-	n := &netSub{b: b, sub: s, members: s.Info.Destination.Split()}
+	n := &netSub{b: b, sub: s, members: s.Info.Destination.Split(),
+		backlog: backlog{memory: b.memory}}
 	b.networks.subs[s.Info.ID] = n
 	b.networks.order = append(b.networks.order, n)
 	for _, m := range n.members {
