@@ -67,7 +67,7 @@ func (s *consumer) take(a *message.MessageAck, r window.Range) {
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
 			if d := s.b.home(e.Destination, e.Ref); d != nil {
 				defer s.b.journal.leave(s.b.journal.enter())
-				s.b.deadLetter(d, e.Message, e.Ref.Redelivery, cause, false)
+				s.b.deadLetter(d, e.Message, cause, false)
 				s.b.settle(d, e.Ref)
 			}
 		})

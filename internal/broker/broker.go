@@ -39,6 +39,8 @@ type Options struct {
 
 	Predeclared []message.Destination // <destinations>
 	NextDest    store.DestID          // what NextDest read from the store; default 0
+	// NextSequence is what NextSequence read from the store; default 0.
+	NextSequence int64
 
 	Observe func(Event) // told of what happens; nil nobody
 }
@@ -93,7 +95,7 @@ type Broker struct {
 	eviction eviction
 
 	dests map[message.Destination]*destination
-	order []*destination // dests in the order of their making; nil where one was removed
+	order []*destination // dests in the order of their making
 	wild  []*consumer    // consumers of patterns, joined by each new matching destination
 	// orphans are consumers of destinations that were removed under them: they are on them again
 	// when these are made again.
@@ -134,6 +136,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 		dests:       map[message.Destination]*destination{},
 		orphans:     map[message.Destination][]*consumer{},
 		nextDest:    max(1, o.NextDest),
+		sequence:    o.NextSequence,
 		connections: map[message.ConnectionID]*Connection{},
 		clientIDs:   map[string]*Connection{},
 		counts:      Counts{Reasons: map[message.Reason]int64{}},
@@ -160,32 +163,29 @@ func (b *Broker) Info() message.BrokerInfo {
 // the turn's batch to the store and lets parked sends go on.
 func (b *Broker) EndTurn() {
 	b.unpark()
-	for len(b.dirty) > 0 {
-		dirty := b.dirty
-		b.dirty = nil
-		for _, h := range dirty {
-			h.dirty = false
-			if !h.dest.gone {
-				h.queue.Dispatch()
-			}
-		}
-		b.unpark()
-		if b.turnIsLong() {
-			break
-		}
-	}
+	b.dispatch()
 	b.journal.flush()
 	b.evict()
 }
 
-// turnIsLong keeps dispatches that wake each other from holding the loop: what is left is done in
-// the next turn.
-func (b *Broker) turnIsLong() bool {
+// dispatch lets the queues that woke deliver, each once: dispatches that wake each other must not
+// hold the loop, and what is left is done in the next turn.
+func (b *Broker) dispatch() {
 	if len(b.dirty) == 0 {
-		return true
+		return
 	}
-	b.env.Soon(func() {})
-	return true
+	dirty := b.dirty
+	b.dirty = nil
+	for _, h := range dirty {
+		h.dirty = false
+		if !h.dest.gone {
+			h.queue.Dispatch()
+		}
+	}
+	b.unpark()
+	if len(b.dirty) > 0 {
+		b.env.Soon(func() {})
+	}
 }
 
 // newID gives a running number for a message, consumer or producer of the broker itself.

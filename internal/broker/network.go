@@ -308,7 +308,7 @@ func (b *Broker) settleForward(n *netSub, d *destination, c *queue.Copy, how net
 		c.Owner, c.Doubts = nil, append(c.Doubts, n.sub.Peer)
 	case network.Poisoned:
 		defer b.journal.leave(b.journal.enter())
-		b.deadLetter(d, c.Message, c.Redelivery, "java.lang.Throwable: the peer "+
+		b.deadLetter(d, c.Message, "java.lang.Throwable: the peer "+
 			string(n.sub.Peer)+" cannot take the message", false)
 		b.settle(d, c)
 	}

@@ -288,7 +288,7 @@ func (b *Broker) resolve(m *message.Message) []target {
 func (b *Broker) put(d *destination, m *message.Message, a *arrival) {
 	if m.Expired(b.env.Wall()) {
 		b.countExpired(d, m)
-		b.deadLetter(d, m, 0, expiredCause(m), true)
+		b.deadLetterOf(a, d, m, expiredCause(m), true)
 		return
 	}
 	if d.queue == nil {
