@@ -150,7 +150,7 @@ func (j *journal) meet(p *part) {
 	}
 	puts := make(map[key]*queue.Copy, len(p.copies))
 	for _, c := range p.copies {
-		if p.ops[c.op].Kind == store.PutMessage {
+		if c.op >= 0 && p.ops[c.op].Kind == store.PutMessage {
 			c.copy.PutOp = c.op
 			puts[key{c.dest.id, store.Seq(c.copy.Seq)}] = c.copy
 		}
