@@ -119,8 +119,8 @@ func appendOnce(list []*consumer, s *consumer) []*consumer {
 	return append(list, s)
 }
 
-// home gives the queue that has the copy out; none when it was removed since, even if there is a new
-// one of that name.
+// home gives the queue that has the copy out; none when it was removed since, even if there is a
+// new one of that name.
 func (b *Broker) home(name message.Destination, c *queue.Copy) *destination {
 	d := b.dests[name]
 	if d == nil || d.queue == nil || d.queue.Outstanding(c.Seq) != c {

@@ -28,7 +28,8 @@ func (g *guest) ends() int {
 	return n
 }
 
-// filled is a broker that was restarted over a queue with n messages, so that they are read by pages.
+// filled is a broker that was restarted over a queue with n messages, so that they are read by
+// pages.
 func filled(t *testing.T, d message.Destination, n int64) *house {
 	h := open(t, nil, nil)
 	p := h.connect("p", "p", "", nil)

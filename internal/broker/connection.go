@@ -61,13 +61,6 @@ type Connection struct {
 	last *producer // of the last message: producers send in runs
 }
 
-// producer is one open producer.
-type producer struct {
-	info *message.ProducerInfo
-	conn *Connection
-	dest *destination // whose producer count it is in
-}
-
 // Connect begins a connection. duplex is called when the peer asks for a bridge in the other
 // direction over the same connection; nil refuses that.
 func (b *Broker) Connect(out Outbox, r Remote, duplex func(*message.BrokerInfo)) *Connection {
@@ -306,32 +299,6 @@ func (c *Connection) mustHave(s message.SessionID) error {
 	return nil
 }
 
-func (c *Connection) addProducer(info *message.ProducerInfo) error {
-	if err := c.mustHave(info.ID.SessionID()); err != nil {
-		return err
-	}
-	if c.producers[info.ID] != nil {
-		return nil
-	}
-	p := &producer{info: info, conn: c}
-	if !info.Destination.IsZero() {
-		if err := testName(info.Destination); err != nil {
-			return err
-		}
-	}
-	if to := info.Destination; !to.IsZero() && !to.IsComposite() && !to.IsAdvisory() {
-		d, err := c.b.reach(c, to)
-		if err != nil {
-			return err
-		}
-		p.dest = d
-		d.producerCount++
-	}
-	c.producers[info.ID] = p
-	c.b.adviseProducer(p, false)
-	return nil
-}
-
 // remove closes what a RemoveInfo names.
 func (c *Connection) remove(cmd *message.RemoveInfo) error {
 	switch id := cmd.Object.(type) {
@@ -355,15 +322,6 @@ func (c *Connection) remove(cmd *message.RemoveInfo) error {
 		c.seen = cmd.LastDelivered
 	}
 	return nil
-}
-
-func (c *Connection) endProducer(p *producer) {
-	delete(c.producers, p.info.ID)
-	c.last = nil
-	if p.dest != nil {
-		p.dest.producerCount--
-	}
-	c.b.adviseProducer(p, true)
 }
 
 func (c *Connection) endSession(id message.SessionID, last int64) {

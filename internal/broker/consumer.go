@@ -295,8 +295,8 @@ func (s *consumer) end(last int64) {
 // giveBack returns what the window holds to its queues. The count goes up for what the
 // application may have seen: everything when that is unknown, nothing when nothing was delivered,
 // else up to the message with that broker sequence. When that one is acknowledged already, the
-// application saw nothing of what is left. What an open transaction acknowledged stays in the window
-// and is the transaction's.
+// application saw nothing of what is left. What an open transaction acknowledged stays in the
+// window and is the transaction's.
 func (s *consumer) giveBack(last int64) {
 	seen := last == message.LastDeliveredUnknown || last >= 0 && s.holds(last)
 	back := map[*destination][]*queue.Copy{}

@@ -101,8 +101,8 @@ type DestinationCounts struct {
 	Bytes                                                          int64 // of all enqueued
 }
 
-// Limits of a destination's name, in bytes, and of the members of a composite. Advisory topics carry
-// the name of another destination behind their own prefix.
+// Limits of a destination's name, in bytes, and of the members of a composite. Advisory topics
+// carry the name of another destination behind their own prefix.
 const (
 	maxNameBytes     = 4096
 	maxAdvisoryBytes = maxNameBytes + 256

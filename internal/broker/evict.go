@@ -22,8 +22,8 @@ func newEviction(limitBytes, residentBytes int64) eviction {
 	return eviction{target, target}
 }
 
-// evictAgain makes the next pass begin at once when sends wait for memory: copies became durable, or wait
-// where they can be evicted.
+// evictAgain makes the next pass begin at once when sends wait for memory: copies became durable,
+// or wait where they can be evicted.
 func (b *Broker) evictAgain() {
 	if len(b.parked) > 0 {
 		b.eviction.next = b.eviction.target

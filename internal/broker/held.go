@@ -18,8 +18,8 @@ const (
 // it that put messages are held, with all receipts, and everything else goes on: acknowledgements
 // are what makes room. The held part is handed over as a whole, with what is collected then.
 //
-// While anything is held the store's headers are behind the broker's: deltas holds, per destination,
-// what the held changes will add to them.
+// While anything is held the store's headers are behind the broker's: deltas holds, per
+// destination, what the held changes will add to them.
 type holding struct {
 	deltas  map[*destination]*delta
 	wait    time.Duration // before the next trial; 0 is none refused yet

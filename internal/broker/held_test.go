@@ -98,7 +98,8 @@ func TestATransactionThatPutsWaitsForRoomAsAWhole(t *testing.T) {
 	}
 	// After a crash nothing of the transaction is there.
 	again := open(t, h.disk.CrashClone(0), nil)
-	if a, b := again.b.find(q).queue.Len(), again.b.find(out); a != 1 || b != nil && b.queue.Len() != 0 {
+	a, b := again.b.find(q).queue.Len(), again.b.find(out)
+	if a != 1 || b != nil && b.queue.Len() != 0 {
 		t.Errorf("after a crash: %d in q, %v", a, b)
 	}
 	h.disk.SetCapacity(0, 0)

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +169,59 @@ func (s stranger) command(got []message.MessageID) message.Command {
 	return &message.KeepAliveInfo{}
 }
 
+// crowd gives three connections with their names. The first may log in later, as a peer or not.
+func crowd(h *house) ([]*guest, []message.ConnectionID) {
+	names := []message.ConnectionID{"late", "one", "two"}
+	var guests []*guest
+	for i, id := range names {
+		g := &guest{h: h}
+		g.Connection = h.b.Connect(g, Remote{Address: "test", HopwireLevel: (i + 1) % 2}, nil)
+		if i > 0 {
+			g.Handle(&message.ConnectionInfo{ID: id, ClientID: string(id)})
+			g.Handle(&message.SessionInfo{ID: message.SessionID{Connection: id, Value: 1}})
+			g.Handle(&message.ProducerInfo{ID: message.ProducerID{Connection: id, Session: 1,
+				Value: 1}})
+		}
+		guests = append(guests, g)
+	}
+	return guests, names
+}
+
+// goOn lets something happen to the broker between two commands.
+func (s stranger) goOn(h *house) {
+	switch s.below(10, "then") {
+	case 0:
+		h.b.EndTurn()
+	case 1:
+		h.pass(time.Second)
+	case 2, 3, 4, 5:
+		h.turn()
+	case 6:
+		h.disk.SetCapacity(0, 0)
+		if s.below(3, "full store") == 0 {
+			h.disk.SetCapacity(1, 1000)
+		}
+	case 7:
+		_ = h.b.Status()
+		h.b.Explain(s.name(), nil, func(*Explanation) {})
+	}
+}
+
+// balance tells whether what the broker counts is what is there, when nobody is connected.
+func (h *house) balance() error {
+	resident := int64(0)
+	for _, d := range h.b.order {
+		if d.queue != nil {
+			resident += d.queue.ResidentBytes()
+		}
+	}
+	if used := h.b.memory.Used(); used != resident || h.b.journal.undurable != 0 {
+		return fmt.Errorf("memory is charged %d bytes, %d are there; %d are not durable", used,
+			resident, h.b.journal.undurable)
+	}
+	return errors.Join(h.disk.Check(), h.b.Check())
+}
+
 func TestNoSequenceOfCommandsEndsTheBroker(t *testing.T) {
 	old := filled(t, queueNamed("a"), 250).disk
 	rapid.Check(t, func(rt *rapid.T) {
@@ -178,44 +233,16 @@ func TestNoSequenceOfCommandsEndsTheBroker(t *testing.T) {
 			o.Statistics = true
 			o.MemoryLimitBytes = 20_000
 		})
-		var guests []*guest
-		names := []string{"late", "one", "two"} // the first may log in later, as a peer or not
-		for i := range 3 {
-			g := &guest{h: h}
-			g.Connection = h.b.Connect(g, Remote{Address: "test", HopwireLevel: (i + 1) % 2}, nil)
-			if id := names[i]; id != "late" {
-				g.Handle(&message.ConnectionInfo{ID: message.ConnectionID(id), ClientID: id})
-				g.Handle(&message.SessionInfo{ID: message.SessionID{
-					Connection: message.ConnectionID(id), Value: 1}})
-				g.Handle(&message.ProducerInfo{ID: message.ProducerID{
-					Connection: message.ConnectionID(id), Session: 1, Value: 1}})
-			}
-			guests = append(guests, g)
-		}
+		guests, names := crowd(h)
 		for range rapid.IntRange(20, 150).Draw(rt, "commands") {
 			i := stranger{t: rt}.below(3, "who")
-			g, s := guests[i], stranger{rt, message.ConnectionID(names[i])}
+			g, s := guests[i], stranger{rt, names[i]}
 			c := s.command(g.got)
 			c.Head().CommandID = 7
 			c.Head().ResponseRequired = s.yes("answer")
 			g.Handle(c)
 			_ = g.Congested()
-			switch s.below(10, "then") {
-			case 0:
-				h.b.EndTurn()
-			case 1:
-				h.pass(time.Second)
-			case 7:
-				_ = h.b.Status()
-				h.b.Explain(s.name(), nil, func(*Explanation) {})
-			case 6:
-				h.disk.SetCapacity(0, 0)
-				if s.below(3, "full store") == 0 {
-					h.disk.SetCapacity(1, 1000)
-				}
-			case 2, 3, 4, 5:
-				h.turn()
-			}
+			s.goOn(h)
 		}
 		h.disk.SetCapacity(0, 0)
 		h.pass(10 * time.Minute)
@@ -223,20 +250,7 @@ func TestNoSequenceOfCommandsEndsTheBroker(t *testing.T) {
 			g.Gone()
 		}
 		h.turn()
-		resident := int64(0)
-		for _, d := range h.b.order {
-			if d.queue != nil {
-				resident += d.queue.ResidentBytes()
-			}
-		}
-		if used := h.b.memory.Used(); used != resident || h.b.journal.undurable != 0 {
-			rt.Errorf("memory is charged %d bytes, %d are there; %d are not durable", used, resident,
-				h.b.journal.undurable)
-		}
-		if err := h.disk.Check(); err != nil {
-			rt.Error(err)
-		}
-		if err := h.b.Check(); err != nil {
+		if err := h.balance(); err != nil {
 			rt.Error(err)
 		}
 	})

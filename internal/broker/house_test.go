@@ -158,7 +158,9 @@ type guest struct {
 func (g *guest) Deliver(_ message.ConsumerID, _ message.Destination, m *message.Message, _ int32) {
 	g.got = append(g.got, m.ID)
 }
-func (g *guest) Respond(id int32)       { g.sent = append(g.sent, &message.Response{Correlation: id}) }
+func (g *guest) Respond(id int32) {
+	g.sent = append(g.sent, &message.Response{Correlation: id})
+}
 func (g *guest) Send(c message.Command) { g.sent = append(g.sent, c) }
 func (g *guest) Close(why string)       { g.closed, g.gone = why, true }
 

@@ -65,7 +65,8 @@ type wait struct {
 }
 
 func newJournal(b *Broker, storage Storage) journal {
-	return journal{b: b, storage: storage, sequences: b.sequence, now: part{gen: 1}, held: part{gen: 2}, parts: 2,
+	return journal{b: b, storage: storage, sequences: b.sequence,
+		now: part{gen: 1}, held: part{gen: 2}, parts: 2,
 		hold: holding{deltas: map[*destination]*delta{}}}
 }
 

@@ -278,8 +278,8 @@ func (tx *transaction) committed(copies, acked []committing, rest []target) {
 	b.relieve()
 }
 
-// rollback forgets the sends; what was acknowledged stays with the client, which redelivers it. What
-// consumers had that are closed goes back to its queue.
+// rollback forgets the sends; what was acknowledged stays with the client, which redelivers it.
+// What consumers had that are closed goes back to its queue.
 func (tx *transaction) rollback() {
 	delete(tx.conn.transactions, tx.id)
 	for _, s := range tx.acks {

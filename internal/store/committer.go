@@ -70,7 +70,8 @@ func NewCommitter(s Store, post func(func()) bool) *Committer {
 }
 
 // Commit hands a batch over; done runs when it is durable, or with a Limit error when it was
-// refused. The batch must not be changed before that. After Close, done gets an Unavailable error; after a fatal error it is never called.
+// refused. The batch must not be changed before that. After Close, done gets an Unavailable error;
+// after a fatal error it is never called.
 func (c *Committer) Commit(b *Batch, done func(error)) {
 	if !c.hand(commit{b, done}) {
 		c.post(func() { done(errClosed()) })
