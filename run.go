@@ -154,6 +154,9 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	if o.NextDest, err = broker.NextDest(st); err != nil {
 		return err
 	}
+	if o.NextSequence, err = broker.NextSequence(st); err != nil {
+		return err
+	}
 	if a := b.config.Auth; a != nil {
 		if o.Authenticator, err = authenticator(a); err != nil {
 			return err

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"slices"
+	"strconv"
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/broker/window"
@@ -11,8 +12,12 @@ import (
 // ack executes a MessageAck.
 func (c *Connection) ack(a *message.MessageAck) error {
 	s := c.consumers[a.Consumer]
-	if s == nil || s.browse != nil {
-		return nil // a consumer that is closed, or a browser: nothing is removed
+	if s == nil {
+		return nil // it is closed: nothing is removed
+	}
+	if s.browse != nil {
+		s.browse.acked(a)
+		return nil
 	}
 	if a.Destination.IsTopic() {
 		s.ackTopic(a)
@@ -62,7 +67,7 @@ func (s *consumer) take(a *message.MessageAck, r window.Range) {
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
 			if d := s.b.home(e.Destination, e.Ref); d != nil {
 				defer s.b.journal.leave(s.b.journal.enter())
-				s.b.deadLetter(d, e.Message, e.Ref.Redelivery, cause, false)
+				s.b.deadLetter(d, e.Message, cause, false)
 				s.b.settle(d, e.Ref)
 			}
 		})
@@ -96,6 +101,10 @@ func (b *Broker) consume(d *destination, c *queue.Copy) {
 
 // settle removes a copy and its record.
 func (b *Broker) settle(d *destination, c *queue.Copy) {
+	if c.Ended() {
+		panic("broker: copy " + strconv.FormatUint(c.Seq, 10) + " of " + d.name.String() +
+			" ends twice")
+	}
 	d.queue.Remove(c)
 	d.usage.Add(-c.Message.Size())
 	d.counts.Dequeued++

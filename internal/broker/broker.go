@@ -39,6 +39,8 @@ type Options struct {
 
 	Predeclared []message.Destination // <destinations>
 	NextDest    store.DestID          // what NextDest read from the store; default 0
+	// NextSequence is what NextSequence read from the store; default 0.
+	NextSequence int64
 
 	Observe func(Event) // told of what happens; nil nobody
 	// PeerSeen is told when a peer's bridge was let in; nil nobody.
@@ -88,13 +90,14 @@ type Broker struct {
 	env loop.Env
 	opt Options
 
-	steps    []step
+	steps, transactedSteps []step
+
 	journal  journal
 	memory   *usage.Usage
 	eviction eviction
 
 	dests map[message.Destination]*destination
-	order []*destination // dests in the order of their making; nil where one was removed
+	order []*destination // dests in the order of their making
 	wild  []*consumer    // consumers of patterns, joined by each new matching destination
 	// orphans are consumers of destinations that were removed under them: they are on them again
 	// when these are made again.
@@ -111,6 +114,8 @@ type Broker struct {
 	networks    networks
 	parked      []*destination // those with parked sends
 	held        []*Connection  // those that are not read
+	parkedBytes int64          // of parked sends
+	looking     bool           // for room in the store, in a while
 	dirty       []*queueHost   // queues to dispatch at the end of the turn
 
 	sequence int64 // brokerSequenceId of the last message
@@ -124,14 +129,18 @@ type Broker struct {
 func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Broker {
 	o = o.withDefaults(env)
 	b := &Broker{
-		env:         env,
-		opt:         o,
-		steps:       sendSteps(),
+		env:   env,
+		opt:   o,
+		steps: sendSteps(),
+
+		transactedSteps: transactedSteps(),
+
 		eviction:    newEviction(o.MemoryLimitBytes, o.ResidentBytes),
 		memory:      usage.New(nil, o.MemoryLimitBytes),
 		dests:       map[message.Destination]*destination{},
 		orphans:     map[message.Destination][]*consumer{},
 		nextDest:    max(1, o.NextDest),
+		sequence:    o.NextSequence,
 		connections: map[message.ConnectionID]*Connection{},
 		clientIDs:   map[string]*Connection{},
 		counts:      Counts{Reasons: map[message.Reason]int64{}},
@@ -158,32 +167,29 @@ func (b *Broker) Info() message.BrokerInfo {
 // the turn's batch to the store and lets parked sends go on.
 func (b *Broker) EndTurn() {
 	b.unpark()
-	for len(b.dirty) > 0 {
-		dirty := b.dirty
-		b.dirty = nil
-		for _, h := range dirty {
-			h.dirty = false
-			if !h.dest.gone {
-				h.queue.Dispatch()
-			}
-		}
-		b.unpark()
-		if b.turnIsLong() {
-			break
-		}
-	}
+	b.dispatch()
 	b.journal.flush()
 	b.evict()
 }
 
-// turnIsLong keeps dispatches that wake each other from holding the loop: what is left is done in
-// the next turn.
-func (b *Broker) turnIsLong() bool {
+// dispatch lets the queues that woke deliver, each once: dispatches that wake each other must not
+// hold the loop, and what is left is done in the next turn.
+func (b *Broker) dispatch() {
 	if len(b.dirty) == 0 {
-		return true
+		return
 	}
-	b.env.Soon(func() {})
-	return true
+	dirty := b.dirty
+	b.dirty = nil
+	for _, h := range dirty {
+		h.dirty = false
+		if !h.dest.gone {
+			h.queue.Dispatch()
+		}
+	}
+	b.unpark()
+	if len(b.dirty) > 0 {
+		b.env.Soon(func() {})
+	}
 }
 
 // newID gives a running number for a message, consumer or producer of the broker itself.

@@ -148,3 +148,63 @@ func TestReceiptsCoverThePeersWindow(t *testing.T) {
 		t.Errorf("%d of the last %d arrivals are not known", unknown, prefetch)
 	}
 }
+
+func TestARemovedQueueThatNeverHeldAnythingIsNotBackAfterARestart(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	g := h.connect("g", "g", "", nil)
+	g.do(&message.DestinationInfo{Destination: q})
+	g.do(&message.DestinationInfo{Destination: q, Op: message.RemoveDestination})
+	if open(t, h.disk, nil).b.find(q) != nil {
+		t.Error("the queue is back")
+	}
+}
+
+func TestBrokerSequencesGoOnAfterARestart(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	for start := range int64(3) {
+		h = open(t, h.disk, nil)
+		h.connect("g", "g", "", nil).produce("g", q, start+1)
+	}
+	last := int64(0)
+	for _, s := range h.stored(q) {
+		if s.Message.BrokerSequence <= last {
+			t.Errorf("%s has sequence %d behind %d", s.Message.ID, s.Message.BrokerSequence, last)
+		}
+		last = s.Message.BrokerSequence
+	}
+}
+
+func TestASendThatIsExpiredIsConfirmedWhenItsDeadLetterIsDurable(t *testing.T) {
+	h := open(t, nil, nil)
+	g := h.connect("g", "g", "", nil)
+	m := g.mail("g", queueNamed("q"), 1)
+	m.Expiration, m.CommandID, m.ResponseRequired = 1, 500, true
+	g.Handle(m)
+	h.b.EndTurn()
+	if g.answered(500) {
+		t.Error("it is confirmed before anything is durable")
+	}
+	h.turn()
+	if !g.answered(500) || len(h.stored(queueNamed("ActiveMQ.DLQ"))) != 1 {
+		t.Error("it is not confirmed with its dead letter")
+	}
+}
+
+func TestExplainFindsAMessageThatIsInTheStoreAlone(t *testing.T) {
+	q := queueNamed("q")
+	h := filled(t, q, 450)
+	for _, n := range []int64{1, 449, 9999} {
+		id := message.MessageID{Sequence: n, Producer: message.ProducerID{Connection: "p",
+			Session: 1, Value: 1}}
+		var x *Explanation
+		h.b.Explain(q, &id, func(e *Explanation) { x = e })
+		h.turn()
+		want := n < 9999
+		if x == nil || x.Found != want || want && (len(x.Rows) != 1 || x.Rows[0].Count != 1 ||
+			x.Rows[0].Reason != message.NoConsumer) {
+			t.Errorf("message %d: %+v", n, x)
+		}
+	}
+}

@@ -63,13 +63,6 @@ type Connection struct {
 	held        bool  // nothing is read
 }
 
-// producer is one open producer.
-type producer struct {
-	info *message.ProducerInfo
-	conn *Connection
-	dest *destination // whose producer count it is in
-}
-
 // Connect begins a connection. duplex is called when the peer asks for a bridge in the other
 // direction over the same connection; nil refuses that.
 func (b *Broker) Connect(out Outbox, r Remote, duplex func(*message.BrokerInfo)) *Connection {
@@ -311,32 +304,6 @@ func (c *Connection) mustHave(s message.SessionID) error {
 	return nil
 }
 
-func (c *Connection) addProducer(info *message.ProducerInfo) error {
-	if err := c.mustHave(info.ID.SessionID()); err != nil {
-		return err
-	}
-	if c.producers[info.ID] != nil {
-		return nil
-	}
-	p := &producer{info: info, conn: c}
-	if !info.Destination.IsZero() {
-		if err := testName(info.Destination); err != nil {
-			return err
-		}
-	}
-	if to := info.Destination; !to.IsZero() && !to.IsComposite() && !to.IsAdvisory() {
-		d, err := c.b.reach(c, to)
-		if err != nil {
-			return err
-		}
-		p.dest = d
-		d.producerCount++
-	}
-	c.producers[info.ID] = p
-	c.b.adviseProducer(p, false)
-	return nil
-}
-
 // remove closes what a RemoveInfo names.
 func (c *Connection) remove(cmd *message.RemoveInfo) error {
 	switch id := cmd.Object.(type) {
@@ -362,15 +329,6 @@ func (c *Connection) remove(cmd *message.RemoveInfo) error {
 	return nil
 }
 
-func (c *Connection) endProducer(p *producer) {
-	delete(c.producers, p.info.ID)
-	c.last = nil
-	if p.dest != nil {
-		p.dest.producerCount--
-	}
-	c.b.adviseProducer(p, true)
-}
-
 func (c *Connection) endSession(id message.SessionID, last int64) {
 	for _, s := range append([]*consumer(nil), c.order...) {
 		if s.info.ID.SessionID() == id {
@@ -390,7 +348,7 @@ func (c *Connection) release() {
 	if !c.opened {
 		return
 	}
-	for _, tx := range c.transactions {
+	for _, tx := range c.openTransactions() {
 		tx.rollback()
 	}
 	for _, s := range append([]*consumer(nil), c.order...) {
@@ -404,6 +362,7 @@ func (c *Connection) release() {
 		_ = c.b.removeDestination(d, true) // forced: nothing can forbid it
 	}
 	c.temps = nil
+	clear(c.sessions)
 	c.opened = false
 	b := c.b
 	delete(b.connections, c.id)

@@ -72,7 +72,7 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 		return nil, message.Errorf(message.InvalidSelector, "%w", err)
 	}
 	s := &consumer{b: c.b, conn: c, info: info, selector: sel,
-		members: info.Destination.Split()}
+		members: info.Destination.Split(), backlog: backlog{memory: c.b.memory}}
 	for _, m := range s.members {
 		if m.IsPattern() || m.IsAdvisory() {
 			continue
@@ -155,6 +155,9 @@ func (s *consumer) priority(d *destination) int {
 
 // detach takes the consumer off one destination that goes.
 func (s *consumer) detach(d *destination) {
+	if p := s.pull; p != nil && p.reading == d {
+		defer p.nothing()
+	}
 	d.dropConsumer(s)
 	for i, cs := range s.slots {
 		if cs.dest == d {
@@ -292,7 +295,8 @@ func (s *consumer) end(last int64) {
 // giveBack returns what the window holds to its queues. The count goes up for what the
 // application may have seen: everything when that is unknown, nothing when nothing was delivered,
 // else up to the message with that broker sequence. When that one is acknowledged already, the
-// application saw nothing of what is left.
+// application saw nothing of what is left. What an open transaction acknowledged stays in the
+// window and is the transaction's.
 func (s *consumer) giveBack(last int64) {
 	seen := last == message.LastDeliveredUnknown || last >= 0 && s.holds(last)
 	back := map[*destination][]*queue.Copy{}
@@ -301,6 +305,10 @@ func (s *consumer) giveBack(last int64) {
 		c := e.Ref
 		d := s.b.home(e.Destination, c)
 		if d == nil {
+			return
+		}
+		if tx := s.conn.transactions[e.Transaction()]; tx != nil {
+			c.Owner = tx
 			return
 		}
 		if seen {
@@ -318,6 +326,17 @@ func (s *consumer) giveBack(last int64) {
 	for _, d := range order {
 		d.queue.Return(back[d])
 	}
+}
+
+// giveBackOf returns, of an ended consumer, what a transaction acknowledged and did not commit.
+func (s *consumer) giveBackOf(tx *transaction) {
+	s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
+		if d := s.b.home(e.Destination, e.Ref); d != nil && e.Ref.Owner == any(tx) {
+			e.Ref.Redelivery++
+			s.b.journal.redelivered(d, e.Ref)
+			d.queue.Return([]*queue.Copy{e.Ref})
+		}
+	})
 }
 
 // holds reports whether the message with that broker sequence is in the window.
@@ -348,6 +367,10 @@ func (c *Connection) control(cmd *message.ConsumerControl) {
 		s.info.Browser)
 	s.window.SetPrefetch(n)
 	s.topicMax = s.window.Prefetch()
+	if s.browse != nil {
+		s.browse.walk()
+		return
+	}
 	s.ready()
 	s.drainBacklog()
 }

@@ -7,7 +7,13 @@ import (
 
 // deadLetter puts a copy of the message where the destination's strategy says, with the cause. It
 // does not remove the original.
-func (b *Broker) deadLetter(d *destination, m *message.Message, redelivery int32, cause string,
+func (b *Broker) deadLetter(d *destination, m *message.Message, cause string, expired bool) {
+	b.deadLetterOf(nil, d, m, cause, expired)
+}
+
+// deadLetterOf is deadLetter for an arrival that never was in a queue: it is safe when its dead
+// letter is. a is nil otherwise.
+func (b *Broker) deadLetterOf(a *arrival, d *destination, m *message.Message, cause string,
 	expired bool) {
 	strategy := &d.policy.DeadLetter
 	target := strategy.Target(d.name, "")
@@ -35,7 +41,7 @@ func (b *Broker) deadLetter(d *destination, m *message.Message, redelivery int32
 	b.tell(Event{Kind: MessageDead, Dest: d.name, Text: m.ID.String() + ": " + cause, Count: 1})
 	b.sequence++
 	dead.BrokerSequence = b.sequence
-	b.put(t, dead, nil)
+	b.put(t, dead, a)
 	b.adviseMessage("MessageDLQd", d, m)
 }
 
@@ -64,7 +70,7 @@ func deadCopy(d *destination, m *message.Message, target message.Destination,
 func (b *Broker) expire(d *destination, c *queue.Copy) {
 	defer b.journal.leave(b.journal.enter())
 	b.countExpired(d, c.Message)
-	b.deadLetter(d, c.Message, c.Redelivery, expiredCause(c.Message), true)
+	b.deadLetter(d, c.Message, expiredCause(c.Message), true)
 	b.settle(d, c)
 }
 

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,15 +22,40 @@ const metaNextDest = "nextDest"
 func NextDest(st interface {
 	Meta(name string) ([]byte, error)
 }) (store.DestID, error) {
-	text, err := st.Meta(metaNextDest)
+	n, err := number(st, metaNextDest)
+	return store.DestID(n), err
+}
+
+func number(st interface {
+	Meta(name string) ([]byte, error)
+}, name string) (uint64, error) {
+	text, err := st.Meta(name)
 	if err != nil || text == nil {
 		return 0, err
 	}
 	n, err := strconv.ParseUint(string(text), 10, 64)
 	if err != nil {
-		return 0, message.Errorf(message.Corrupt, "the store's %s is %q: %w", metaNextDest, text, err)
+		return 0, message.Errorf(message.Corrupt, "the store's %s is %q: %w", name, text, err)
 	}
-	return store.DestID(n), nil
+	return n, nil
+}
+
+// metaNextSequence is the name under which the store keeps a broker sequence that no stored message
+// has reached, as decimal text; sequenceReserve is how far ahead it is.
+const (
+	metaNextSequence = "nextSequence"
+	sequenceReserve  = 100_000
+)
+
+// NextSequence reads from a store what Options.NextSequence wants, 0 when there is nothing.
+func NextSequence(st interface {
+	Meta(name string) ([]byte, error)
+}) (int64, error) {
+	n, err := number(st, metaNextSequence)
+	if err == nil && n > math.MaxInt64 {
+		err = message.Errorf(message.Corrupt, "the store's %s is %d", metaNextSequence, n)
+	}
+	return int64(n), err
 }
 
 // sequenceBlock is how many sequences a header reserves ahead.
@@ -55,6 +81,7 @@ type destination struct {
 	bootMarks   map[message.BrokerID]uint64 // those of the last run, while their peer is not asked
 	bootAsked   map[message.BrokerID]uint64 // stored copies below it were asked about
 	touched     bool                        // its header goes into the batch
+	headed      bool                        // its header is in the store or on the way there
 
 	receipts  *audit.Receipts
 	producers *audit.Producers
@@ -169,6 +196,7 @@ func (b *Broker) make(name message.Destination, id store.DestID) *destination {
 func (b *Broker) restore(h *store.Header) {
 	d := b.make(h.Destination, h.ID)
 	b.nextDest = max(b.nextDest, h.ID+1)
+	d.headed = true
 	d.stored, d.storedBytes = h.Count, h.Bytes
 	d.reserved = uint64(h.Reserved)
 	if d.queue == nil {
@@ -225,18 +253,13 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 	for _, n := range append([]*netSub(nil), d.nets...) {
 		n.orphan(d)
 	}
-	if d.stored > 0 || d.reserved > 0 {
+	if d.headed || d.stored > 0 || d.reserved > 0 {
 		b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
 		// The highest id may be gone with its header: the next start must not give it again.
 		b.journal.add(store.Op{Kind: store.PutMeta, Name: metaNextDest,
 			Value: strconv.AppendUint(nil, uint64(b.nextDest), 10)})
 	}
-	for _, a := range d.parked {
-		a.unparked()
-		a.refuse(message.Errorf(message.InvalidDestination,
-			"%s was removed while the send waited for space", d.name))
-	}
-	d.parked = nil
+	d.refuseParked()
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
 	if d.queue != nil {
@@ -250,6 +273,7 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 		}
 	}
 	b.networks.pageLoaded(d)
+	b.endBrowses(d)
 	b.adviseDestination(d, message.RemoveDestination)
 	b.tell(Event{Kind: DestinationRemoved, Dest: d.name})
 	return nil

@@ -22,6 +22,14 @@ func newEviction(limitBytes, residentBytes int64) eviction {
 	return eviction{target, target}
 }
 
+// evictAgain makes the next pass begin at once when sends wait for memory: copies became durable,
+// or wait where they can be evicted.
+func (b *Broker) evictAgain() {
+	if len(b.parked) > 0 {
+		b.eviction.next = b.eviction.target
+	}
+}
+
 // evict gives memory back when it is short. A pass that frees too little, since most of what is in
 // memory has no record in the store, is not repeated before memory has grown again.
 func (b *Broker) evict() {
@@ -38,8 +46,12 @@ func (b *Broker) evict() {
 	}
 	share := max(queue.PageBytes, e.target/2/int64(max(1, len(b.order))))
 	for _, d := range b.order {
-		if d.queue != nil && d.queue.ResidentBytes() > share {
-			d.usage.Add(-d.queue.Evict(share))
+		if d.queue == nil || d.queue.ResidentBytes() <= share {
+			continue
+		}
+		if freed := d.queue.Evict(share); freed > 0 {
+			d.usage.Add(-freed)
+			b.relieve()
 		}
 	}
 	e.next = max(e.target, b.memory.Used()+e.target/16)

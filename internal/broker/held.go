@@ -18,8 +18,8 @@ const (
 // it that put messages are held, with all receipts, and everything else goes on: acknowledgements
 // are what makes room. The held part is handed over as a whole, with what is collected then.
 //
-// While anything is held the store's headers are behind the broker's: deltas, per destination, has
-// what the held changes will add to them.
+// While anything is held the store's headers are behind the broker's: deltas holds, per
+// destination, what the held changes will add to them.
 type holding struct {
 	deltas  map[*destination]*delta
 	wait    time.Duration // before the next trial; 0 is none refused yet
@@ -150,7 +150,7 @@ func (j *journal) meet(p *part) {
 	}
 	puts := make(map[key]*queue.Copy, len(p.copies))
 	for _, c := range p.copies {
-		if p.ops[c.op].Kind == store.PutMessage {
+		if c.op >= 0 && p.ops[c.op].Kind == store.PutMessage {
 			c.copy.PutOp = c.op
 			puts[key{c.dest.id, store.Seq(c.copy.Seq)}] = c.copy
 		}

@@ -120,6 +120,9 @@ func open(t *testing.T, disk *mem.Store, change func(*Options)) *house {
 	if o.NextDest, err = NextDest(disk); err != nil {
 		t.Fatal(err)
 	}
+	if o.NextSequence, err = NextSequence(disk); err != nil {
+		t.Fatal(err)
+	}
 	h.b = New(h, h, headers, o)
 	return h
 }

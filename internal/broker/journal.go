@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"strconv"
+
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/store"
@@ -13,14 +15,16 @@ type journal struct {
 	b       *Broker
 	storage Storage
 
-	now     part // collects
-	held    part // waits for room in the store
-	hold    holding
-	parts   uint64 // ever begun
-	unit    uint64 // the open unit, 0 for none
-	units   uint64 // ever opened
-	reads   []func()
-	touched []*destination
+	now   part // collects
+	held  part // waits for room in the store
+	hold  holding
+	parts uint64 // ever begun
+	unit  uint64 // the open unit, 0 for none
+	units uint64 // ever opened
+	reads []func()
+	// sequences is above the broker sequence of every stored message, durably or in a batch.
+	sequences int64
+	touched   []*destination
 
 	busy    bool
 	drained func()
@@ -61,7 +65,8 @@ type wait struct {
 }
 
 func newJournal(b *Broker, storage Storage) journal {
-	return journal{b: b, storage: storage, now: part{gen: 1}, held: part{gen: 2}, parts: 2,
+	return journal{b: b, storage: storage, sequences: b.sequence,
+		now: part{gen: 1}, held: part{gen: 2}, parts: 2,
 		hold: holding{deltas: map[*destination]*delta{}}}
 }
 
@@ -97,9 +102,19 @@ func (j *journal) put(d *destination, c *queue.Copy) {
 		note{j.unit, d, size})
 	p.bytes += size
 	j.undurable += size
+	j.reserveSequence(c.Message.BrokerSequence)
 	d.stored++
 	d.storedBytes += size
 	j.touch(d)
+}
+
+// reserveSequence makes the next start count on above a stored message's broker sequence.
+func (j *journal) reserveSequence(n int64) {
+	if n >= j.sequences {
+		j.sequences = n + sequenceReserve
+		j.add(store.Op{Kind: store.PutMeta, Name: metaNextSequence,
+			Value: strconv.AppendInt(nil, j.sequences, 10)})
+	}
 }
 
 func (p *part) add(op store.Op, n note) {
@@ -240,6 +255,7 @@ func (j *journal) flush() {
 	for _, d := range touched {
 		d.touched = false
 		if !d.gone {
+			d.headed = true
 			p.ops = append(p.ops, store.Op{Kind: store.PutHeader, Dest: d.id,
 				Header: j.hold.header(d)})
 		}
@@ -282,6 +298,7 @@ func (j *journal) committed(p *part) {
 	for _, w := range p.waits {
 		w.f()
 	}
+	j.b.evictAgain()
 	j.b.relieve()
 }
 

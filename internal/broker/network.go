@@ -57,7 +57,8 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 	if b.networks.subs[s.Info.ID] != nil {
 		return message.Errorf(message.Duplicate, "network subscription %s exists", s.Info.ID)
 	}
-	n := &netSub{b: b, sub: s, members: s.Info.Destination.Split()}
+	n := &netSub{b: b, sub: s, members: s.Info.Destination.Split(),
+		backlog: backlog{memory: b.memory}}
 	b.networks.subs[s.Info.ID] = n
 	b.networks.order = append(b.networks.order, n)
 	for _, m := range n.members {
@@ -310,7 +311,7 @@ func (b *Broker) settleForward(n *netSub, d *destination, c *queue.Copy, how net
 		c.Owner, c.Doubts = nil, append(c.Doubts, n.sub.Peer)
 	case network.Poisoned:
 		defer b.journal.leave(b.journal.enter())
-		b.deadLetter(d, c.Message, c.Redelivery, "java.lang.Throwable: the peer "+
+		b.deadLetter(d, c.Message, "java.lang.Throwable: the peer "+
 			string(n.sub.Peer)+" cannot take the message", false)
 		b.settle(d, c)
 	}

@@ -30,6 +30,8 @@ type arrival struct {
 	answered bool
 	internal bool // the broker's own: no limits, no duplicates
 	wait     *parking
+	tx       *transaction // it waits for its commit
+	charged  *destination // whose usage it is in meanwhile
 }
 
 // outcome is what a step says of an arrival.
@@ -60,6 +62,15 @@ func sendSteps() []step {
 	}
 }
 
+// transactedSteps are what happens to a message sent in a transaction before that commits.
+func transactedSteps() []step {
+	return []step{
+		{"names", (*Broker).testNames},
+		{"space", (*Broker).awaitSpace},
+		{"keep", (*Broker).keep},
+	}
+}
+
 // SendSteps names the steps of a send in their order.
 func SendSteps() []string {
 	var names []string
@@ -72,8 +83,12 @@ func SendSteps() []string {
 // run takes the arrival through its steps from where it stands.
 func (b *Broker) run(a *arrival) {
 	defer b.journal.leave(b.journal.enter())
-	for a.step < len(b.steps) {
-		switch b.steps[a.step].run(b, a) {
+	steps := b.steps
+	if a.tx != nil {
+		steps = b.transactedSteps
+	}
+	for a.step < len(steps) {
+		switch steps[a.step].run(b, a) {
 		case proceed:
 			a.step++
 		default:
@@ -247,10 +262,18 @@ func (b *Broker) resolve(m *message.Message) []target {
 		return nil
 	}
 	if !m.Destination.IsComposite() {
+		if err := b.mayReach(m.Destination); err != nil {
+			b.counts.Reasons[message.NoConsumer]++
+			return nil
+		}
 		return []target{{b.destination(m.Destination), m}}
 	}
 	var out []target
 	for _, name := range m.Destination.Split() {
+		if err := b.mayReach(name); err != nil { // it was there when the send was taken
+			b.counts.Reasons[message.NoConsumer]++
+			continue
+		}
 		c := m.Clone()
 		c.Destination = name
 		if c.OriginalDestination.IsZero() {
@@ -265,7 +288,7 @@ func (b *Broker) resolve(m *message.Message) []target {
 func (b *Broker) put(d *destination, m *message.Message, a *arrival) {
 	if m.Expired(b.env.Wall()) {
 		b.countExpired(d, m)
-		b.deadLetter(d, m, 0, expiredCause(m), true)
+		b.deadLetterOf(a, d, m, expiredCause(m), true)
 		return
 	}
 	if d.queue == nil {
@@ -287,7 +310,7 @@ func (b *Broker) enqueued(d *destination, c *queue.Copy, a *arrival) {
 	d.counts.Enqueued++
 	d.counts.Bytes += size
 	b.counts.Enqueued++
-	if c.Message.Persistent && b.opt.Persistent && !d.name.IsTemp() {
+	if b.isStored(d, c.Message) {
 		b.journal.put(d, c)
 		if a != nil {
 			a.unsafe++
@@ -341,6 +364,9 @@ func (a *arrival) answer(err error) {
 func (a *arrival) refuse(err error) {
 	a.step = len(a.b.steps)
 	a.answer(err)
+	if a.tx != nil {
+		a.tx.refused(a, err)
+	}
 }
 
 // arrivedBefore puts the moment a stored message arrived on the monotonic clock: now minus its age,

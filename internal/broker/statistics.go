@@ -16,10 +16,16 @@ const (
 	statisticsEnd         = "ActiveMQ.Statistics.Destination.List.End.With.Null"
 )
 
+// isRequest reports whether a message is for the statistics plugin.
+func (b *Broker) isRequest(d *destination, m *message.Message) bool {
+	return b.opt.Statistics && !m.ReplyTo.IsZero() && d.queue != nil &&
+		(strings.HasPrefix(d.name.Name, statisticsBroker) ||
+			strings.HasPrefix(d.name.Name, statisticsDestination+"."))
+}
+
 // answerStatistics answers a request to the statistics plugin and reports whether it was one.
 func (b *Broker) answerStatistics(d *destination, m *message.Message) bool {
-	if !b.opt.Statistics || m.ReplyTo.IsZero() || !strings.HasPrefix(d.name.Name,
-		"ActiveMQ.Statistics.") {
+	if !b.isRequest(d, m) {
 		return false
 	}
 	name := d.name.Name
@@ -32,8 +38,6 @@ func (b *Broker) answerStatistics(d *destination, m *message.Message) bool {
 		b.sendStatistics(m, b.brokerStatistics())
 	case strings.HasPrefix(name, statisticsDestination+"."):
 		b.destinationsStatistics(d, m)
-	default:
-		return false
 	}
 	b.dropRequest(d)
 	return true

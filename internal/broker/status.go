@@ -7,6 +7,7 @@ import (
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
+	"hopwire/internal/store"
 )
 
 // Status is the broker at one moment, for people and programs that watch it.
@@ -68,8 +69,8 @@ func copyReasons(m map[message.Reason]int64) map[message.Reason]int64 {
 type Explanation struct {
 	Status DestinationStatus
 	Rows   []ExplainRow // by number of messages, the most first
-	// Stored is how many messages wait in the store alone; they are like those looked at, or wait
-	// behind them.
+	// Stored is how many messages wait in the store alone. Of all messages, only those in memory are
+	// looked at; one that is asked for is looked for in the store, too.
 	Stored int64
 	Found  bool // the message asked for is here
 }
@@ -117,7 +118,8 @@ var releases = map[message.Reason]string{
 const explainSlice = 1000
 
 // Explain looks at every message of a queue that is in memory, or at one, and tells what holds it.
-// It works in slices; done is called when it is through, with nil when there is no such queue.
+// It works in slices and reads the store by pages; done is called when it is through, with nil when
+// there is no such queue or it was removed meanwhile.
 func (b *Broker) Explain(name message.Destination, id *message.MessageID,
 	done func(*Explanation)) {
 	d := b.find(name)
@@ -145,6 +147,7 @@ type explainer struct {
 	copies []*queue.Copy
 	rows   map[rowKey]*ExplainRow
 	found  bool
+	view   *queue.View // of what is in the store alone
 	done   func(*Explanation)
 }
 
@@ -161,7 +164,57 @@ func (e *explainer) slice() {
 		e.b.env.Soon(e.slice)
 		return
 	}
+	if e.id != nil && !e.found {
+		e.view = e.d.queue.View()
+		e.page()
+		return
+	}
 	e.finish()
+}
+
+// page looks for the message in the next page of what is in the store alone.
+func (e *explainer) page() {
+	c, from, to := e.view.Next()
+	for c != nil {
+		c, from, to = e.view.Next()
+	}
+	if to == 0 {
+		e.finish()
+		return
+	}
+	e.b.journal.beforeRead(func() {
+		e.b.journal.storage.Page(store.PageRequest{Dest: e.d.id, From: store.Seq(from),
+			To: store.Seq(to), Count: queue.PageCopies, Bytes: queue.PageBytes},
+			func(page []store.Stored, err error) {
+				switch {
+				case e.d.gone:
+					e.done(nil)
+				case err != nil || len(page) == 0:
+					e.view.Read(to) // unreadable ones are told of where they are needed
+					e.page()
+				default:
+					e.view.Read(uint64(page[len(page)-1].Seq) + 1)
+					e.stored(page)
+				}
+			})
+	})
+}
+
+func (e *explainer) stored(page []store.Stored) {
+	for _, c := range e.d.host.copies(page) {
+		if c.Message.ID != *e.id {
+			continue
+		}
+		e.found = true
+		if len(c.Doubts) > 0 {
+			e.add(message.InDoubt, "peer "+string(c.Doubts[0]), c)
+		} else {
+			e.look(c)
+		}
+		e.finish()
+		return
+	}
+	e.page()
 }
 
 // look finds what holds one copy.
@@ -193,6 +246,9 @@ func (e *explainer) holder(c *queue.Copy) (message.Reason, string) {
 	}
 	switch o := c.Owner.(type) {
 	case *transaction:
+		if !o.committing {
+			return message.InTransaction, o.id.String()
+		}
 		return message.Committing, o.id.String()
 	case *netSub:
 		return message.InFlight, who(o)

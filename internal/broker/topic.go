@@ -1,14 +1,23 @@
 package broker
 
 import (
+	"hopwire/internal/broker/usage"
 	"hopwire/internal/message"
 )
 
 // backlog holds the topic messages that a consumer has no room for yet.
 type backlog struct {
-	items []backlogItem // items[start:]
-	start int
+	memory     *usage.Usage  // is charged for advisories
+	items      []backlogItem // items[start:]
+	start      int
+	advisories int64 // bytes of them
 }
+
+// advisoryBacklogBytes is how many bytes of advisories may wait for one consumer. They are in no
+// destination's usage, so no policy bounds them. A client loses the oldest, which it is told again
+// when it subscribes again; a bridge would not know of demand: its connection is closed, and it
+// begins anew.
+const advisoryBacklogBytes = 64 << 20
 
 type backlogItem struct {
 	dest *destination // whose usage is charged; nil for advisories
@@ -22,7 +31,10 @@ func (q *backlog) push(it backlogItem) {
 	q.items = append(q.items, it)
 	if it.dest != nil {
 		it.dest.usage.Add(it.m.Size())
+		return
 	}
+	q.advisories += it.m.Size()
+	q.memory.Add(it.m.Size())
 }
 
 func (q *backlog) pop() backlogItem {
@@ -36,7 +48,11 @@ func (q *backlog) pop() backlogItem {
 		clear(q.items[n:])
 		q.items, q.start = q.items[:n], 0
 	}
-	if it.dest != nil && !it.dest.gone {
+	switch {
+	case it.dest == nil:
+		q.advisories -= it.m.Size()
+		q.memory.Add(-it.m.Size())
+	case !it.dest.gone:
 		it.dest.usage.Add(-it.m.Size())
 	}
 	return it
@@ -78,6 +94,28 @@ func (s *consumer) publish(d *destination, name message.Destination, m *message.
 		return
 	}
 	s.backlog.push(backlogItem{d, name, m})
+	if s.backlog.advisories > advisoryBacklogBytes {
+		s.shedAdvisories()
+	}
+}
+
+// shedAdvisories makes the backlog small again.
+func (s *consumer) shedAdvisories() {
+	if c := s.conn; c.network {
+		s.backlog.release()
+		s.b.env.Soon(func() {
+			c.close("the bridge takes no advisories: too many wait for it; it may begin anew")
+		})
+		return
+	}
+	n := int64(0)
+	for s.backlog.advisories > advisoryBacklogBytes/2 {
+		s.backlog.pop()
+		n++
+	}
+	s.b.counts.Reasons[message.WindowFull] += n
+	s.b.tell(Event{Kind: MessageDropped, Reason: message.WindowFull, Count: n,
+		Dest: s.info.Destination, Text: "advisories that " + who(s) + " does not acknowledge"})
 }
 
 func (s *consumer) deliver(d *destination, name message.Destination, m *message.Message) {
@@ -110,29 +148,40 @@ func (s *consumer) drainBacklog() {
 	}
 }
 
-// ackTopic takes an acknowledgement of topic messages: it only counts.
-func (s *consumer) ackTopic(a *message.MessageAck) {
+// countAck counts what an acknowledgement makes room for, where no copies are held, and gives how
+// many messages are done with.
+func (s *consumer) countAck(a *message.MessageAck) int64 {
 	if a.Type == message.RedeliveredAck {
-		return
+		return 0
 	}
-	n := min(int(a.Count), s.inFlight)
+	n := min(int(a.Count), s.inFlight+s.delivered)
 	if n <= 0 {
-		n = min(1, s.inFlight)
+		n = min(1, s.inFlight+s.delivered)
 	}
 	if a.Type == message.DeliveredAck {
+		n = min(n, s.inFlight)
 		s.delivered += n
 		s.inFlight -= n
-		s.drainBacklog()
-		return
+		return 0
 	}
 	// What was reported as delivered made its room already.
 	early := min(n, s.delivered)
 	s.delivered -= early
 	s.inFlight -= n - early
 	s.counts.acked += int64(n)
+	return int64(n)
+}
+
+// ackTopic takes an acknowledgement of topic messages: it only counts.
+func (s *consumer) ackTopic(a *message.MessageAck) {
+	n := s.countAck(a)
+	if n == 0 {
+		s.drainBacklog()
+		return
+	}
 	if d := s.b.dests[a.Destination]; d != nil {
-		d.counts.Dequeued += int64(n)
-		s.b.counts.Dequeued += int64(n)
+		d.counts.Dequeued += n
+		s.b.counts.Dequeued += n
 	}
 	s.drainBacklog()
 	s.b.relieve()

@@ -1,20 +1,38 @@
 package broker
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/broker/window"
 	"hopwire/internal/message"
 )
 
+// Limits of transactions.
+const (
+	// maxTransactions is how many a connection may have open.
+	maxTransactions = 4096
+	// transactionBytes is how much the sends of one may take when memory or the store is full. The
+	// first send of a transaction waits for room; one that holds room already must not wait for
+	// more, since others may wait for what it holds.
+	transactionBytes = 8 << 20
+)
+
 // transaction is one open local transaction: sends that wait for the commit, and consumers with
 // acknowledgements in it.
 type transaction struct {
-	conn  *Connection
-	id    message.TransactionID
-	sends []*arrival
-	acks  []*consumer
+	conn   *Connection
+	id     message.TransactionID
+	sends  []*arrival
+	bytes  int64      // of sends
+	parked []*arrival // sends that wait for space
+	acks   []*consumer
 	// broken is the first error of a send nobody waited for; the transaction can only roll back.
-	broken error
+	broken     error
+	then       *message.TransactionInfo // the commit, waiting for parked sends
+	committing bool
 }
 
 func notStarted(id message.TransactionID) error {
@@ -23,6 +41,10 @@ func notStarted(id message.TransactionID) error {
 
 // transact executes a TransactionInfo.
 func (c *Connection) transact(cmd *message.TransactionInfo) {
+	if err := c.mustBe(c.id); err != nil {
+		c.answer(cmd, err)
+		return
+	}
 	if cmd.ID.XA || cmd.Type == message.Recover {
 		c.transactXA(cmd)
 		return
@@ -30,20 +52,16 @@ func (c *Connection) transact(cmd *message.TransactionInfo) {
 	tx := c.transactions[cmd.ID]
 	switch cmd.Type {
 	case message.Begin:
-		if tx == nil {
-			c.transactions[cmd.ID] = &transaction{conn: c, id: cmd.ID}
-		}
-		c.answer(cmd, nil)
+		c.answer(cmd, c.begin(cmd.ID))
 		return
 	case message.End:
 		c.answer(cmd, nil)
 		return
 	case message.CommitOnePhase, message.CommitTwoPhase, message.Rollback:
-		if tx == nil {
+		if tx == nil || tx.then != nil {
 			c.answer(cmd, notStarted(cmd.ID))
 			return
 		}
-		delete(c.transactions, cmd.ID)
 		if cmd.Type == message.Rollback {
 			tx.rollback()
 			c.answer(cmd, nil)
@@ -54,6 +72,20 @@ func (c *Connection) transact(cmd *message.TransactionInfo) {
 	}
 	c.answer(cmd, message.Errorf(message.IllegalState,
 		"Cannot do transaction step %d with local transaction %s", cmd.Type, cmd.ID))
+}
+
+func (c *Connection) begin(id message.TransactionID) error {
+	switch {
+	case c.transactions[id] != nil:
+		return nil
+	case id.IsZero():
+		return message.Errorf(message.Protocol, "a transaction needs an id")
+	case len(c.transactions) >= maxTransactions:
+		return message.Errorf(message.Limit, "connection %s has %d transactions open, which is the"+
+			" limit: commit or roll back some", c.id, maxTransactions)
+	}
+	c.transactions[id] = &transaction{conn: c, id: id}
+	return nil
 }
 
 // transactXA refuses what only XA needs; recovery finds nothing.
@@ -71,31 +103,68 @@ func (c *Connection) transactXA(cmd *message.TransactionInfo) {
 	c.answer(cmd, err)
 }
 
-// sendIn keeps a send until its transaction commits.
+// sendIn takes a send that waits for its transaction's commit.
 func (c *Connection) sendIn(a *arrival) {
 	tx := c.transactions[a.m.Transaction]
-	if tx == nil {
+	if tx == nil || tx.then != nil {
 		a.refuse(notStarted(a.m.Transaction))
 		return
 	}
-	if c.b.testNames(a) == finished {
-		if tx.broken == nil && !a.header.ResponseRequired {
-			tx.broken = message.Errorf(message.InvalidDestination,
-				"message %s to %s was refused", a.m.ID, a.wire)
+	a.tx = tx
+	c.b.run(a)
+}
+
+// keep is the last step of a send in a transaction until that commits. What else of the transaction
+// waits for space need not wait any longer.
+func (b *Broker) keep(a *arrival) outcome {
+	tx := a.tx
+	tx.take(a)
+	waiting := tx.parked
+	tx.parked = nil
+	for _, p := range waiting {
+		if p == a {
+			continue
 		}
-		return
+		reason := p.wait.reason
+		p.wait.dest.unpark(p)
+		if p.overdraw(reason) == proceed {
+			tx.take(p)
+		}
 	}
+	tx.goOn()
+	return finished
+}
+
+// take makes a send part of the transaction.
+func (tx *transaction) take(a *arrival) {
 	if a.m.OriginalTransaction.IsZero() {
 		a.m.OriginalTransaction = a.m.Transaction
 	}
+	a.charged = a.b.wireDestination(a.wire)
+	a.charged.usage.Add(a.m.Size())
 	tx.sends = append(tx.sends, a)
-	if a.header.ResponseRequired {
-		c.out.Respond(a.header.CommandID)
+	tx.bytes += a.m.Size()
+	a.answer(nil)
+}
+
+// refused tells that a send is not in the transaction; when nobody waited for its answer the
+// transaction can only roll back.
+func (tx *transaction) refused(a *arrival, err error) {
+	if tx.broken == nil && !a.header.ResponseRequired {
+		tx.broken = err
 	}
-	if a.producer.info.WindowSize > 0 && !a.header.ResponseRequired {
-		c.out.Send(&message.ProducerAck{Producer: a.producer.info.ID, Size: int32(a.m.Size())})
+	if i := slices.Index(tx.parked, a); i >= 0 {
+		tx.parked = slices.Delete(tx.parked, i, i+1)
+		tx.goOn()
 	}
-	a.answered = true
+}
+
+// goOn commits when that was asked for and no send waits any more.
+func (tx *transaction) goOn() {
+	if cmd := tx.then; cmd != nil && len(tx.parked) == 0 {
+		tx.then = nil
+		tx.commit(cmd)
+	}
 }
 
 // committing is a copy of a transaction whose batch is on the way.
@@ -105,9 +174,13 @@ type committing struct {
 }
 
 // commit makes the transaction's sends and acknowledgements durable in one batch; they take effect
-// when it is.
+// when it is. It waits for sends that wait for space.
 func (tx *transaction) commit(cmd *message.TransactionInfo) {
 	c, b := tx.conn, tx.conn.b
+	if len(tx.parked) > 0 && tx.broken == nil {
+		tx.then = cmd
+		return
+	}
 	if tx.broken != nil {
 		tx.rollback()
 		c.answer(cmd, message.Errorf(message.RolledBack,
@@ -115,16 +188,20 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 		return
 	}
 	defer b.journal.leave(b.journal.enter())
+	tx.committing = true
+	delete(c.transactions, tx.id)
 	var copies []committing
-	var topics []target
+	var rest []target
+	tx.release()
 	for _, a := range tx.sends {
+		a.tx = nil
 		if b.testReceipt(a) != proceed {
 			continue
 		}
 		b.stamp(a)
 		for _, t := range b.resolve(a.m) {
-			if t.dest.queue == nil {
-				topics = append(topics, t)
+			if t.dest.queue == nil || b.isRequest(t.dest, t.m) {
+				rest = append(rest, t)
 				continue
 			}
 			t.dest.reserve(b)
@@ -139,9 +216,18 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 		after = b.journal.after // one that is known may not be durable yet
 	}
 	after(func() {
-		tx.committed(copies, acked, topics)
+		tx.committed(copies, acked, rest)
 		c.answer(cmd, nil)
 	})
+}
+
+// release gives back what the sends are charged; when they are enqueued their copies are.
+func (tx *transaction) release() {
+	for _, a := range tx.sends {
+		if !a.charged.gone {
+			a.charged.usage.Add(-a.m.Size())
+		}
+	}
 }
 
 // takeAcked takes what the transaction acknowledged out of the consumers' windows: the consumers
@@ -153,7 +239,7 @@ func (tx *transaction) takeAcked() []committing {
 		s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
 			d := b.home(e.Destination, e.Ref)
-			if d == nil {
+			if d == nil || e.Ref.Owner != any(s) && e.Ref.Owner != any(tx) {
 				return
 			}
 			b.journal.remove(d, e.Ref)
@@ -166,7 +252,7 @@ func (tx *transaction) takeAcked() []committing {
 }
 
 // committed lets the transaction take effect.
-func (tx *transaction) committed(copies, acked []committing, topics []target) {
+func (tx *transaction) committed(copies, acked []committing, rest []target) {
 	b := tx.conn.b
 	for _, t := range copies {
 		if t.dest.gone {
@@ -178,8 +264,8 @@ func (tx *transaction) committed(copies, acked []committing, topics []target) {
 		}
 		t.dest.queue.Place(t.copy)
 	}
-	for _, t := range topics {
-		if !t.dest.gone {
+	for _, t := range rest {
+		if !t.dest.gone && !b.answerStatistics(t.dest, t.m) {
 			b.publish(t.dest, t.m)
 		}
 	}
@@ -188,13 +274,33 @@ func (tx *transaction) committed(copies, acked []committing, topics []target) {
 			b.settle(t.dest, t.copy)
 		}
 	}
+	b.evictAgain()
 	b.relieve()
 }
 
 // rollback forgets the sends; what was acknowledged stays with the client, which redelivers it.
+// What consumers had that are closed goes back to its queue.
 func (tx *transaction) rollback() {
+	delete(tx.conn.transactions, tx.id)
 	for _, s := range tx.acks {
-		s.window.Rollback(tx.id)
+		if s.ended {
+			s.giveBackOf(tx)
+		} else {
+			s.window.Rollback(tx.id)
+		}
 	}
-	tx.sends, tx.acks = nil, nil
+	for _, a := range tx.parked {
+		a.answered = true // the rollback is the answer
+		a.wait.dest.unpark(a)
+	}
+	tx.release()
+	tx.sends, tx.acks, tx.parked, tx.then = nil, nil, nil, nil
+	tx.conn.b.relieve()
+}
+
+// openTransactions gives the connection's transactions, the oldest id first.
+func (c *Connection) openTransactions() []*transaction {
+	return slices.SortedFunc(maps.Values(c.transactions), func(x, y *transaction) int {
+		return cmp.Compare(x.id.Value, y.id.Value)
+	})
 }

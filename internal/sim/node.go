@@ -125,6 +125,10 @@ func (n *Node) Start() {
 	if err != nil {
 		panic(err)
 	}
+	sequence, err := broker.NextSequence(n.disk.store)
+	if err != nil {
+		panic(err)
+	}
 	n.w.trace("%s: starts, %d stored destinations", n.cfg.Name, len(headers))
 	store, local, clock := n.cfg.Plant.around(l)
 	if p := n.cfg.Plant; p != nil && p.Headers != nil {
@@ -134,7 +138,7 @@ func (n *Node) Start() {
 		Name: n.cfg.Name, ID: n.ID(), URL: "sim://" + n.cfg.Name,
 		Persistent: !n.cfg.Volatile, Advisories: !n.cfg.NoAdvisories, Policies: n.cfg.Policies,
 		MemoryLimitBytes: n.cfg.MemoryLimit, StoreLimitBytes: n.cfg.StoreLimit,
-		NextDest: next, Observe: l.observe,
+		NextDest: next, NextSequence: sequence, Observe: l.observe,
 	})
 	l.env.end = func() {
 		l.core.EndTurn()

@@ -23,13 +23,17 @@ type Copy struct {
 	Owner      any                // who has it while it is out; the broker's business
 	Arrival    any                // what waits for it to be safe; the broker's business
 
-	out  bool
-	lane int8
-	key  uint64 // its place in its lane
+	out   bool
+	ended bool // removed
+	lane  int8
+	key   uint64 // its place in its lane
 }
 
 // Out reports whether the copy is not pending.
 func (c *Copy) Out() bool { return c.out }
+
+// Ended reports whether the copy was removed from its queue.
+func (c *Copy) Ended() bool { return c.ended }
 
 // The lanes, in the order in which they are looked at.
 const (

@@ -217,7 +217,7 @@ func (q *Queue) Remove(c *Copy) {
 		q.unplace(c)
 	}
 	q.outside.remove(c.Seq)
-	c.Owner = nil
+	c.Owner, c.ended = nil, true
 	q.resident -= c.Message.Size()
 }
 

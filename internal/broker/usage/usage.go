@@ -36,7 +36,7 @@ func (u *Usage) Full() bool { return u.Over(100) }
 // Over reports whether this usage or a parent has reached so many percent of its limit.
 func (u *Usage) Over(percent int64) bool {
 	for ; u != nil; u = u.parent {
-		if u.limit > 0 && u.used >= u.limit/100*percent {
+		if u.limit > 0 && float64(u.used) >= float64(u.limit)/100*float64(percent) {
 			return true
 		}
 	}

@@ -1,0 +1,172 @@
+package broker
+
+import (
+	"slices"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+)
+
+// browse is a browser's walk through its queues. It holds no copies: what it saw may be consumed
+// by others meanwhile. It goes on as far as the browser's prefetch lets it.
+type browse struct {
+	s     *consumer
+	todo  []*destination // todo[0] is walked through
+	view  *queue.View
+	next  []*queue.Copy // of todo[0], to be shown before the view goes on
+	total int
+	limit int  // 0 is none
+	pulls int  // of a browser without prefetch: how many more it wants
+	read  bool // a page is on its way
+	done  bool
+}
+
+func (s *consumer) startBrowse() {
+	b := &browse{s: s, limit: s.b.opt.Policies.Find(s.members[0]).MaxBrowsePageSize}
+	s.browse = b
+	for _, m := range s.members {
+		if m.IsPattern() {
+			for _, d := range s.b.order {
+				if d.queue != nil && s.matches(d.name) {
+					b.todo = append(b.todo, d)
+				}
+			}
+			continue
+		}
+		if m.IsAdvisory() {
+			continue
+		}
+		if d := s.b.destination(m); d.queue != nil {
+			b.todo = append(b.todo, d)
+		}
+	}
+	b.walk()
+}
+
+func (b *browse) stop() { b.done = true }
+
+// more lets a browser without prefetch have one more message. Behind the end there is only the end.
+func (b *browse) more() {
+	if b.done {
+		b.end()
+		return
+	}
+	b.pulls++
+	b.walk()
+}
+
+func (b *browse) end() {
+	b.done, b.todo, b.view, b.next = true, nil, nil, nil
+	b.s.conn.out.Send(&message.MessageDispatch{Consumer: b.s.info.ID})
+}
+
+// acked takes a browser's acknowledgement: it removes nothing and makes room.
+func (b *browse) acked(a *message.MessageAck) {
+	b.s.countAck(a)
+	b.walk()
+}
+
+func (b *browse) room() bool {
+	if b.s.topicMax == 0 {
+		return b.pulls > 0
+	}
+	return b.s.inFlight < b.s.topicMax
+}
+
+// walk sends what there is and there is room for, page by page, and then the end mark.
+func (b *browse) walk() {
+	for !b.done && !b.read {
+		if b.limit > 0 && b.total >= b.limit {
+			b.todo, b.view, b.next = nil, nil, nil
+		}
+		if len(b.todo) == 0 {
+			b.end()
+			return
+		}
+		d := b.todo[0]
+		if len(b.next) > 0 {
+			c := b.next[0]
+			if !b.wants(c) {
+				b.next = b.next[1:]
+				continue
+			}
+			if !b.room() {
+				return
+			}
+			b.next = b.next[1:]
+			b.show(d, c)
+			continue
+		}
+		if b.view == nil {
+			b.view = d.queue.View()
+		}
+		c, from, to := b.view.Next()
+		switch {
+		case c != nil:
+			b.next = append(b.next[:0], c)
+		case to > 0:
+			b.page(d, from, to)
+			return
+		default:
+			b.todo, b.view = b.todo[1:], nil
+		}
+	}
+}
+
+// wants reports whether the browser is to see the copy.
+func (b *browse) wants(c *queue.Copy) bool {
+	return !c.Message.Expired(b.s.b.env.Wall()) &&
+		b.s.verdict(c.Message, c.Redelivery).Outcome == message.Deliver
+}
+
+func (b *browse) show(d *destination, c *queue.Copy) {
+	b.total++
+	if b.s.topicMax == 0 {
+		b.pulls--
+	} else {
+		b.s.inFlight++
+	}
+	b.s.conn.out.Deliver(b.s.info.ID, d.name, c.Message, c.Redelivery)
+}
+
+// page reads the stored copies that come next.
+func (b *browse) page(d *destination, from, to uint64) {
+	b.read = true
+	view := b.view
+	d.host.readStored(from, to, func(copies []*queue.Copy, complete uint64) {
+		if b.done || b.view != view {
+			return
+		}
+		b.read = false
+		if complete == from {
+			complete = to // unreadable: the browser sees the rest
+		}
+		b.view.Read(complete)
+		b.next = copies
+		b.walk()
+	})
+}
+
+// forget takes a queue out of the walk that is removed.
+func (b *browse) forget(d *destination) {
+	i := slices.Index(b.todo, d)
+	if i < 0 {
+		return
+	}
+	b.todo = slices.Delete(b.todo, i, i+1)
+	if i == 0 {
+		b.view, b.next, b.read = nil, nil, false
+	}
+	b.walk()
+}
+
+// endBrowses takes a queue that is removed out of all walks: no page of it is answered any more.
+func (b *Broker) endBrowses(d *destination) {
+	for _, c := range b.connOrder {
+		for _, s := range append([]*consumer(nil), c.order...) {
+			if s.browse != nil {
+				s.browse.forget(d)
+			}
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package broker
+
+import (
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// browse opens a browser.
+func (g *guest) browse(id string, d message.Destination, prefetch int32) message.ConsumerID {
+	c := message.ConsumerID{Connection: g.cid(id), Session: 1, Value: 99}
+	if e := g.do(&message.ConsumerInfo{ID: c, Destination: d, PrefetchSize: prefetch,
+		Browser: true}); e != nil {
+		g.h.t.Fatal(e)
+	}
+	return c
+}
+
+// ends counts the end marks.
+func (g *guest) ends() int {
+	n := 0
+	for _, s := range g.sent {
+		if d, ok := s.(*message.MessageDispatch); ok && d.Message == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// filled is a broker that was restarted over a queue with n messages, so that they are read by
+// pages.
+func filled(t *testing.T, d message.Destination, n int64) *house {
+	h := open(t, nil, nil)
+	p := h.connect("p", "p", "", nil)
+	for i := range n {
+		p.produce("p", d, i+1)
+	}
+	return open(t, h.disk, nil)
+}
+
+func TestABrowserIsSentWhatItsPrefetchHasRoomFor(t *testing.T) {
+	for _, how := range []message.AckType{message.IndividualAck, message.StandardAck,
+		message.DeliveredAck} {
+		q := queueNamed("q")
+		h := filled(t, q, 450)
+		g := h.connect("g", "g", "", nil)
+		id := g.browse("g", q, 10)
+		if len(g.got) != 10 || g.ends() != 0 {
+			t.Fatalf("%d messages and %d end marks without an acknowledgement", len(g.got), g.ends())
+		}
+		for n := 0; n < len(g.got); n++ {
+			g.ack(id, q, g.got[n], how, message.TransactionID{})
+			if have := len(g.got) - n - 1; have > 10 {
+				t.Fatalf("%d messages are unacknowledged", have)
+			}
+		}
+		if len(g.got) != 450 || g.ends() != 1 || h.b.find(q).queue.Len() != 450 {
+			t.Errorf("browsed %d of 450, %d end marks, %d left", len(g.got), g.ends(),
+				h.b.find(q).queue.Len())
+		}
+	}
+}
+
+func TestABrowserWithoutPrefetchPulls(t *testing.T) {
+	q := queueNamed("q")
+	h := filled(t, q, 3)
+	g := h.connect("g", "g", "", nil)
+	id := g.browse("g", q, 0)
+	for n := range 5 {
+		if want := min(n, 3); len(g.got) != want {
+			t.Errorf("%d messages for %d pulls", len(g.got), n)
+		}
+		g.do(&message.MessagePull{Consumer: id, Destination: q, Timeout: 100})
+	}
+	if g.ends() == 0 {
+		t.Error("there is no end mark")
+	}
+}
+
+func TestABrowserWhoseQueueIsRemovedIsToldTheEnd(t *testing.T) {
+	for _, reading := range []bool{true, false} {
+		q := queueNamed("q")
+		h := filled(t, q, 450)
+		g := h.connect("g", "g", "", nil)
+		if reading {
+			g.Handle(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "g", Session: 1},
+				Destination: q, PrefetchSize: 1000, Browser: true})
+		} else {
+			g.browse("g", q, 10)
+		}
+		g.do(&message.DestinationInfo{Destination: q, Op: message.RemoveDestination})
+		if g.ends() != 1 {
+			t.Errorf("reading %v: %d end marks", reading, g.ends())
+		}
+	}
+}
+
+func TestAPullWaitsForThePageAndAsksNoClock(t *testing.T) {
+	q := queueNamed("q")
+	h := filled(t, q, 3)
+	g := h.connect("g", "g", "", nil)
+	id := message.ConsumerID{Connection: "g", Session: 1}
+	g.do(&message.ConsumerInfo{ID: id, Destination: q})
+	timers := len(h.timers)
+	g.Handle(&message.MessagePull{Consumer: id, Destination: q, Timeout: -1})
+	h.b.EndTurn()
+	if len(h.timers) != timers {
+		t.Error("the pull polls")
+	}
+	h.turn()
+	if len(g.got) != 1 || g.ends() != 0 {
+		t.Errorf("%d messages, %d answers of nothing", len(g.got), g.ends())
+	}
+	g.do(&message.MessagePull{Consumer: id, Destination: q, Timeout: 1 << 62})
+	if len(g.got) != 2 {
+		t.Errorf("%d messages for two pulls", len(g.got))
+	}
+}
+
+func TestAPullOfARemovedQueueIsAnswered(t *testing.T) {
+	q := queueNamed("q")
+	h := filled(t, q, 3)
+	g := h.connect("g", "g", "", nil)
+	id := message.ConsumerID{Connection: "g", Session: 1}
+	g.do(&message.ConsumerInfo{ID: id, Destination: q})
+	g.Handle(&message.MessagePull{Consumer: id, Destination: q, Timeout: -1})
+	g.Handle(&message.DestinationInfo{Destination: q, Op: message.RemoveDestination, Timeout: 1})
+	h.turn()
+	h.pass(time.Minute)
+	if len(g.got) != 0 || g.ends() != 1 {
+		t.Errorf("%d messages, %d answers of nothing", len(g.got), g.ends())
+	}
+}

@@ -1,0 +1,45 @@
+package broker
+
+import "hopwire/internal/message"
+
+// producer is one open producer.
+type producer struct {
+	info *message.ProducerInfo
+	conn *Connection
+	dest *destination // whose producer count it is in
+}
+
+func (c *Connection) addProducer(info *message.ProducerInfo) error {
+	if err := c.mustHave(info.ID.SessionID()); err != nil {
+		return err
+	}
+	if c.producers[info.ID] != nil {
+		return nil
+	}
+	p := &producer{info: info, conn: c}
+	if !info.Destination.IsZero() {
+		if err := testName(info.Destination); err != nil {
+			return err
+		}
+	}
+	if to := info.Destination; !to.IsZero() && !to.IsComposite() && !to.IsAdvisory() {
+		d, err := c.b.reach(c, to)
+		if err != nil {
+			return err
+		}
+		p.dest = d
+		d.producerCount++
+	}
+	c.producers[info.ID] = p
+	c.b.adviseProducer(p, false)
+	return nil
+}
+
+func (c *Connection) endProducer(p *producer) {
+	delete(c.producers, p.info.ID)
+	c.last = nil
+	if p.dest != nil {
+		p.dest.producerCount--
+	}
+	c.b.adviseProducer(p, true)
+}

@@ -1,0 +1,137 @@
+package broker
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// big is mail of so many bytes, persistent or not, that no answer is asked for.
+func (g *guest) big(id string, d message.Destination, n int64, size int,
+	persistent bool) *message.Message {
+	m := g.mail(id, d, n)
+	m.Content, m.Persistent = make([]byte, size), persistent
+	return m
+}
+
+func limited(o *Options) { o.MemoryLimitBytes = 1 << 20 }
+
+func TestPersistentSendsToTopicsKnowTheMemoryLimit(t *testing.T) {
+	h := open(t, nil, limited)
+	d := topicNamed("t")
+	c, p := h.connect("c", "c", "", nil), h.connect("p", "p", "", nil)
+	if e := c.do(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "c", Session: 1},
+		Destination: d, PrefetchSize: 1}); e != nil {
+		t.Fatal(e)
+	}
+	for n := range int64(300) {
+		p.Handle(p.big("p", d, n+1, 10_000, true))
+	}
+	h.turn()
+	if used := h.b.memory.Used(); used > 2<<20 {
+		t.Errorf("memory is charged %d bytes of %d", used, h.b.memory.Limit())
+	}
+	if len(h.b.find(d).parked) == 0 {
+		t.Error("no send waits")
+	}
+}
+
+func TestWhatWaitsForSpaceIsBounded(t *testing.T) {
+	h := open(t, nil, limited)
+	d := queueNamed("q")
+	p := h.connect("p", "p", "", nil)
+	send := func(n int64) { p.Handle(p.big("p", d, n, 1<<20, false)) }
+	for n := range int64(4) {
+		send(n + 1)
+	}
+	if p.congested() {
+		t.Error("a connection is congested with little that waits")
+	}
+	send(5)
+	send(6)
+	if !p.congested() {
+		t.Errorf("a connection with %d bytes that wait is not congested", p.parkedBytes)
+	}
+	for n := range int64(100) {
+		send(n + 7)
+	}
+	if p.parkedBytes > parkedPerConnection || h.b.parkedBytes != p.parkedBytes {
+		t.Errorf("%d bytes of a connection wait, %d in all", p.parkedBytes, h.b.parkedBytes)
+	}
+	refused := 0
+	for _, s := range p.sent {
+		if e, ok := s.(*message.ConnectionError); ok &&
+			strings.Contains(e.Exception.Class, "ResourceAllocation") {
+			refused++
+		}
+	}
+	if want := 106 - 1 - len(h.b.find(d).parked); refused != want {
+		t.Errorf("%d sends are refused, want %d", refused, want)
+	}
+	c := h.connect("c", "c", "", nil)
+	id := c.consume("c", d)
+	for n := 0; n < len(c.got); n++ {
+		c.ack(id, d, c.got[n], message.IndividualAck, message.TransactionID{})
+	}
+	if h.b.parkedBytes != 0 || p.parkedBytes != 0 || h.b.memory.Used() != 0 || p.congested() {
+		t.Errorf("consumed: %d and %d bytes wait, %d used", h.b.parkedBytes, p.parkedBytes,
+			h.b.memory.Used())
+	}
+}
+
+func TestAConnectionThatHasSomethingToAcknowledgeIsRead(t *testing.T) {
+	h := open(t, nil, limited)
+	g := h.connect("g", "g", "", nil)
+	id := g.consume("g", queueNamed("in"))
+	g.produce("g", queueNamed("in"), 1)
+	for n := range int64(10) {
+		g.Handle(g.big("g", queueNamed("out"), n+2, 1<<20, false))
+	}
+	if g.congested() {
+		t.Error("a connection is not read that has a message to acknowledge")
+	}
+	g.ack(id, queueNamed("in"), g.got[0], message.IndividualAck, message.TransactionID{})
+	if !g.congested() {
+		t.Error("a connection is read that has nothing to acknowledge")
+	}
+}
+
+func TestAFullStoreIsLookedAtWithOneTimer(t *testing.T) {
+	h := open(t, nil, nil)
+	g := h.connect("g", "g", "", nil)
+	h.space = func() store.Space { return store.Space{FreeBytes: -1, Full: true} }
+	for n := range int64(20) {
+		g.Handle(g.mail("g", queueNamed("q"), n+1))
+		h.turn()
+	}
+	for range 10 {
+		h.pass(time.Second)
+	}
+	if n := len(h.timers); n > 2 { // the other looks for expired messages
+		t.Errorf("%d timers run", n)
+	}
+	h.space = nil
+	h.pass(time.Second)
+	if n := h.b.find(queueNamed("q")).queue.Len(); n != 20 {
+		t.Errorf("%d of 20 sends went on", n)
+	}
+}
+
+func TestASmallLimitIsNoLimitOfZero(t *testing.T) {
+	h := open(t, nil, func(o *Options) { o.MemoryLimitBytes = 60 })
+	if h.b.memory.Full() {
+		t.Error("nothing is used and the limit is reached")
+	}
+}
+
+func TestPeersPersistentSendsDoNotWaitForMemory(t *testing.T) {
+	h := open(t, nil, limited)
+	x := h.connect("x", "x", "", peerNamed("x", "10"))
+	h.b.journal.undurable = undurableMax + 1
+	if e := x.produce("x", queueNamed("q"), 1); e != nil || !x.answered(x.number) {
+		t.Errorf("a persistent send of a peer waits; %v", e)
+	}
+}

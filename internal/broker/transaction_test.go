@@ -1,0 +1,159 @@
+package broker
+
+import (
+	"testing"
+
+	"hopwire/internal/message"
+)
+
+func TestAConsumerThatClosesLeavesWhatItAcknowledgedToTheTransaction(t *testing.T) {
+	for _, commit := range []bool{true, false} {
+		h := open(t, nil, nil)
+		q := queueNamed("q")
+		c, other := h.connect("c", "c", "", nil), h.connect("o", "o", "", nil)
+		id := c.consume("c", q)
+		c.produce("c", q, 1)
+		tx := c.begin("c", 1)
+		c.ack(id, q, c.got[0], message.StandardAck, tx)
+		c.do(&message.RemoveInfo{Object: id, LastDelivered: message.LastDeliveredUnknown})
+		to := other.consume("o", q)
+		if len(other.got) != 0 {
+			t.Fatal("another consumer got what a transaction acknowledged")
+		}
+		how, left := message.CommitOnePhase, int64(0)
+		if !commit {
+			how, left = message.Rollback, 1
+		}
+		if e := c.finish(tx, how); e != nil {
+			t.Error(e)
+		}
+		if n := h.b.find(q).queue.Len(); n != left || len(h.stored(q)) != int(left) ||
+			len(other.got) != int(left) {
+			t.Errorf("commit %v: %d in the queue, %d stored, %d redelivered", commit, n,
+				len(h.stored(q)), len(other.got))
+		}
+		if !commit {
+			other.ack(to, q, other.got[0], message.StandardAck, message.TransactionID{})
+		}
+		if used := h.b.memory.Used(); used != 0 {
+			t.Errorf("commit %v: %d bytes stay charged", commit, used)
+		}
+	}
+}
+
+func TestOpenTransactionsAreChargedAndBounded(t *testing.T) {
+	h := open(t, nil, func(o *Options) { o.MemoryLimitBytes = 4 << 20 })
+	q := queueNamed("q")
+	g := h.connect("g", "g", "", nil)
+	var open []message.TransactionID
+	for n := range int64(20) {
+		tx := g.begin("g", n+1)
+		open = append(open, tx)
+		for i := range int64(200) {
+			m := g.big("g", q, n*1000+i+1, 10_000, true)
+			m.Transaction = tx
+			g.Handle(m)
+		}
+	}
+	if used := h.b.memory.Used(); used > transactionBytes || used < 4<<20 {
+		t.Errorf("open transactions are charged %d bytes", used)
+	}
+	for _, tx := range open {
+		if e := g.finish(tx, message.CommitOnePhase); e != nil {
+			t.Error(e)
+		}
+	}
+	h.turn()
+	if n := h.b.find(q).queue.Len(); n != 4000 || len(g.transactions) != 0 {
+		t.Errorf("%d of 4000 messages are there, %d transactions are open", n, len(g.transactions))
+	}
+	for n := range int64(maxTransactions) {
+		g.begin("g", n+1)
+	}
+	if e := g.do(&message.TransactionInfo{ID: message.TransactionID{Connection: "g", Value: -1},
+		Type: message.Begin}); e == nil {
+		t.Error("there is no limit of open transactions")
+	}
+	c := h.connect("c", "c", "", nil)
+	id := c.consume("c", q)
+	for n := 0; n < len(c.got); n++ {
+		c.Handle(&message.MessageAck{Destination: q, Consumer: id, Last: c.got[n], HasLast: true,
+			Type: message.IndividualAck, Count: 1})
+		h.turn()
+	}
+	if used := h.b.memory.Used(); used != 0 {
+		t.Errorf("all is consumed and %d bytes are charged", used)
+	}
+}
+
+func TestATransactionLargerThanTheRoomFailsAndFreesWhatItHolds(t *testing.T) {
+	h := open(t, nil, limited)
+	g := h.connect("g", "g", "", nil)
+	tx := g.begin("g", 1)
+	for n := range int64(100) {
+		m := g.big("g", queueNamed("q"), n+1, 200_000, false)
+		m.Transaction = tx
+		g.Handle(m)
+	}
+	if e := g.finish(tx, message.CommitOnePhase); e == nil ||
+		e.Class != "javax.jms.TransactionRolledBackException" {
+		t.Errorf("the commit is answered with %v", e)
+	}
+	if used := h.b.memory.Used(); used != 0 {
+		t.Errorf("%d bytes stay charged", used)
+	}
+}
+
+func TestARollbackTakesBackSendsThatWaitForSpace(t *testing.T) {
+	h := open(t, nil, limited)
+	q := queueNamed("q")
+	g := h.connect("g", "g", "", nil)
+	g.Handle(g.big("g", q, 1, 2<<20, false))
+	tx := g.begin("g", 1)
+	m := g.big("g", q, 2, 100, false)
+	m.Transaction = tx
+	g.Handle(m)
+	if len(h.b.find(q).parked) != 1 {
+		t.Fatal("the send does not wait")
+	}
+	g.finish(tx, message.Rollback)
+	if len(h.b.find(q).parked) != 0 || h.b.parkedBytes != 0 {
+		t.Error("a send of the transaction waits on")
+	}
+}
+
+func TestNothingOfATransactionOutlivesItsConnection(t *testing.T) {
+	h := open(t, nil, nil)
+	g := h.connect("g", "g", "", nil)
+	tx := g.begin("g", 1)
+	m := g.mail("g", queueNamed("q"), 1)
+	m.Transaction = tx
+	g.do(m)
+	g.do(&message.RemoveInfo{Object: message.ConnectionID("g")})
+	if len(g.sessions) != 0 || len(g.transactions) != 0 {
+		t.Errorf("%d sessions and %d transactions are left", len(g.sessions), len(g.transactions))
+	}
+	if e := g.do(&message.TransactionInfo{ID: tx, Type: message.Begin}); e == nil {
+		t.Error("a connection that is not logged in begins a transaction")
+	}
+	g.do(&message.ConnectionInfo{ID: "g", ClientID: "g"})
+	if e := g.finish(tx, message.CommitOnePhase); e == nil {
+		t.Error("a transaction of the closed connection is committed")
+	}
+}
+
+func TestAStatisticsRequestInATransactionIsAnswered(t *testing.T) {
+	h := open(t, nil, func(o *Options) { o.Statistics = true })
+	g := h.connect("g", "g", "", nil)
+	tx := g.begin("g", 1)
+	m := g.mail("g", queueNamed("ActiveMQ.Statistics.Broker"), 1)
+	m.Transaction, m.ReplyTo = tx, queueNamed("reply")
+	g.do(m)
+	g.finish(tx, message.CommitOnePhase)
+	if r := h.b.find(queueNamed("reply")); r == nil || r.queue.Len() != 1 {
+		t.Error("there is no answer")
+	}
+	if h.b.find(queueNamed("ActiveMQ.Statistics.Broker")) != nil {
+		t.Error("the request stays in its queue")
+	}
+}
