@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 	"hopwire/internal/store"
 )
 
@@ -185,5 +186,52 @@ func TestAParkedSendGoesOnAfterOneLookAtTheRoom(t *testing.T) {
 	h.pass(time.Minute)
 	if !g.answered(g.number) || h.b.find(q).queue.Len() != 1 {
 		t.Error("the send is lost: one look found room and the next did not")
+	}
+}
+
+func TestADeadLetterWaitsForRoomWithItsOriginal(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	c := h.connect("c", "c", "", nil)
+	id := c.consume("c", q)
+	for n := range int64(3) {
+		c.produce("c", q, n+1)
+	}
+	c.late(&message.MessageAck{Destination: q, Consumer: id, Type: message.PoisonAck,
+		Last: c.got[0], HasLast: true, Count: 1})
+	c.ack(id, q, c.got[1], message.IndividualAck, message.TransactionID{})
+	if in := h.stored(q); len(in) != 2 || in[0].Message.ID != c.got[0] {
+		t.Errorf("the store has %d messages, want the poisoned one and the last", len(in))
+	}
+	h.disk.SetCapacity(0, 0)
+	h.pass(2 * time.Second)
+	if in, dead := len(h.stored(q)), len(h.stored(queueNamed("ActiveMQ.DLQ"))); in != 1 || dead != 1 {
+		t.Errorf("%d in the queue and %d dead letters, want 1 and 1", in, dead)
+	}
+}
+
+// openBridge lets everything over a bridge and counts it.
+type openBridge struct{ taken int }
+
+func (*openBridge) Gate(time.Duration) message.Verdict        { return message.Verdict{} }
+func (*openBridge) Verdict(network.Candidate) message.Verdict { return message.Verdict{} }
+func (*openBridge) Took(time.Duration)                        {}
+func (o *openBridge) Deliver(network.Delivery)                { o.taken++ }
+
+func TestABridgeForwardsFromAFullStore(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	c := h.connect("c", "c", "", nil)
+	c.produce("c", q, 1)
+	c.late(c.mail("c", queueNamed("other"), 2))
+	o := &openBridge{}
+	if err := h.b.Subscribe(&network.Subscription{Peer: "ID:p", Filter: o, Sink: o, Doubtful: true,
+		Info: &message.ConsumerInfo{ID: message.ConsumerID{Connection: "n"}, Destination: q,
+			PrefetchSize: 10}}); err != nil {
+		t.Fatal(err)
+	}
+	h.turn()
+	if o.taken != 1 {
+		t.Error("a stored message waits for the room that another send needs")
 	}
 }
