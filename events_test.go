@@ -170,7 +170,9 @@ func TestHeldLinesAreCountedAndNoneIsForgotten(t *testing.T) {
 		for _, x := range append(at, after...) {
 			held := 0
 			if _, n, ok := strings.Cut(x, "sinceLastLine="); ok {
-				fmt.Sscan(n, &held)
+				if _, err := fmt.Sscan(n, &held); err != nil {
+					t.Errorf("%s: %v", x, err)
+				}
 			}
 			told += 1 + held
 		}

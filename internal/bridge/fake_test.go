@@ -92,7 +92,6 @@ type fakeHome struct {
 	got      []*message.Message
 	dones    []func(error)
 	hold     bool // Receive is answered later
-	pruned   []network.DoubtKey
 	failure  []*message.Message
 }
 

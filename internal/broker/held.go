@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"hopwire/internal/broker/queue"
@@ -123,8 +124,9 @@ func (j *journal) sortHeld() {
 // join makes one part of two, whose copies may be cancelled again.
 func (j *journal) join(first, second part) part {
 	out := j.newPart()
-	out.ops, out.notes = append(first.ops, second.ops...), append(first.notes, second.notes...)
-	out.waits = append(first.waits, second.waits...)
+	out.ops = slices.Concat(first.ops, second.ops)
+	out.notes = slices.Concat(first.notes, second.notes)
+	out.waits = slices.Concat(first.waits, second.waits)
 	out.copies = first.copies
 	for _, c := range second.copies {
 		if c.op >= 0 {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"hopwire/internal/message"
-	"hopwire/internal/network"
 	"hopwire/internal/store"
 )
 
@@ -40,9 +39,12 @@ func (g *guest) answered(n int32) bool {
 }
 
 func (g *guest) ack(id message.ConsumerID, d message.Destination, m message.MessageID,
-	how message.AckType, tx message.TransactionID) *message.Throwable {
-	return g.do(&message.MessageAck{Destination: d, Consumer: id, Type: how, Transaction: tx,
-		First: m, Last: m, HasFirst: true, HasLast: true, Count: 1})
+	how message.AckType, tx message.TransactionID) {
+	g.h.t.Helper()
+	if e := g.do(&message.MessageAck{Destination: d, Consumer: id, Type: how, Transaction: tx,
+		First: m, Last: m, HasFirst: true, HasLast: true, Count: 1}); e != nil {
+		g.h.t.Errorf("%s is not acknowledged: %v", m, e)
+	}
 }
 
 func TestAcknowledgementsReachAFullStoreThatRefusedASend(t *testing.T) {
@@ -62,7 +64,9 @@ func TestAcknowledgementsReachAFullStoreThatRefusedASend(t *testing.T) {
 			c.ack(id, q, m, message.StandardAck, tx)
 		}
 	}
-	c.finish(tx, message.CommitOnePhase)
+	if e := c.finish(tx, message.CommitOnePhase); e != nil {
+		t.Error(e)
+	}
 	if !c.answered(c.number) {
 		t.Error("a commit that only removes waits for room")
 	}
@@ -210,28 +214,15 @@ func TestADeadLetterWaitsForRoomWithItsOriginal(t *testing.T) {
 	}
 }
 
-// openBridge lets everything over a bridge and counts it.
-type openBridge struct{ taken int }
-
-func (*openBridge) Gate(time.Duration) message.Verdict        { return message.Verdict{} }
-func (*openBridge) Verdict(network.Candidate) message.Verdict { return message.Verdict{} }
-func (*openBridge) Took(time.Duration)                        {}
-func (o *openBridge) Deliver(network.Delivery)                { o.taken++ }
-
 func TestABridgeForwardsFromAFullStore(t *testing.T) {
 	h := open(t, nil, nil)
 	q := queueNamed("q")
 	c := h.connect("c", "c", "", nil)
 	c.produce("c", q, 1)
 	c.late(c.mail("c", queueNamed("other"), 2))
-	o := &openBridge{}
-	if err := h.b.Subscribe(&network.Subscription{Peer: "ID:p", Filter: o, Sink: o, Doubtful: true,
-		Info: &message.ConsumerInfo{ID: message.ConsumerID{Connection: "n"}, Destination: q,
-			PrefetchSize: 10}}); err != nil {
-		t.Fatal(err)
-	}
-	h.turn()
-	if o.taken != 1 {
+	e := &bridgeEnd{}
+	h.bridge("ID:p", q, e)
+	if len(e.got) != 1 {
 		t.Error("a stored message waits for the room that another send needs")
 	}
 }

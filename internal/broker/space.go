@@ -11,7 +11,7 @@ import (
 // Limits of sends that wait for space, in bytes of their messages.
 const (
 	// congestedBytes of one connection stop its reader.
-	congestedBytes = 4 << 20
+	congestedBytes = 16 << 20
 	// parkedPerConnection is where a connection's sends are refused: one whose reader goes on, since
 	// it must be able to acknowledge what it has.
 	parkedPerConnection = 64 << 20

@@ -44,19 +44,20 @@ func TestWhatWaitsForSpaceIsBounded(t *testing.T) {
 	d := queueNamed("q")
 	p := h.connect("p", "p", "", nil)
 	send := func(n int64) { p.Handle(p.big("p", d, n, 1<<20, false)) }
-	for n := range int64(4) {
+	const few = congestedBytes >> 20
+	for n := range int64(few) {
 		send(n + 1)
 	}
 	if p.congested() {
 		t.Error("a connection is congested with little that waits")
 	}
-	send(5)
-	send(6)
+	send(few + 1)
+	send(few + 2)
 	if !p.congested() {
 		t.Errorf("a connection with %d bytes that wait is not congested", p.parkedBytes)
 	}
 	for n := range int64(100) {
-		send(n + 7)
+		send(n + few + 3)
 	}
 	if p.parkedBytes > parkedPerConnection || h.b.parkedBytes != p.parkedBytes {
 		t.Errorf("%d bytes of a connection wait, %d in all", p.parkedBytes, h.b.parkedBytes)
@@ -68,7 +69,7 @@ func TestWhatWaitsForSpaceIsBounded(t *testing.T) {
 			refused++
 		}
 	}
-	if want := 106 - 1 - len(h.b.find(d).parked); refused != want {
+	if want := few + 102 - 1 - len(h.b.find(d).parked); refused != want {
 		t.Errorf("%d sends are refused, want %d", refused, want)
 	}
 	c := h.connect("c", "c", "", nil)
@@ -87,7 +88,7 @@ func TestAConnectionThatHasSomethingToAcknowledgeIsRead(t *testing.T) {
 	g := h.connect("g", "g", "", nil)
 	id := g.consume("g", queueNamed("in"))
 	g.produce("g", queueNamed("in"), 1)
-	for n := range int64(10) {
+	for n := range int64(2 * congestedBytes >> 20) {
 		g.Handle(g.big("g", queueNamed("out"), n+2, 1<<20, false))
 	}
 	if g.congested() {

@@ -116,7 +116,9 @@ func TestARollbackTakesBackSendsThatWaitForSpace(t *testing.T) {
 	if len(h.b.find(q).parked) != 1 {
 		t.Fatal("the send does not wait")
 	}
-	g.finish(tx, message.Rollback)
+	if e := g.finish(tx, message.Rollback); e != nil {
+		t.Error(e)
+	}
 	if len(h.b.find(q).parked) != 0 || h.b.parkedBytes != 0 {
 		t.Error("a send of the transaction waits on")
 	}
@@ -149,7 +151,9 @@ func TestAStatisticsRequestInATransactionIsAnswered(t *testing.T) {
 	m := g.mail("g", queueNamed("ActiveMQ.Statistics.Broker"), 1)
 	m.Transaction, m.ReplyTo = tx, queueNamed("reply")
 	g.do(m)
-	g.finish(tx, message.CommitOnePhase)
+	if e := g.finish(tx, message.CommitOnePhase); e != nil {
+		t.Error(e)
+	}
 	if r := h.b.find(queueNamed("reply")); r == nil || r.queue.Len() != 1 {
 		t.Error("there is no answer")
 	}

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"hopwire/internal/transport"
-
 	"hopwire/internal/policy"
+	"hopwire/internal/transport"
 )
 
 // parse reads the inside of a broker element.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"hopwire/internal/message"
@@ -287,7 +288,7 @@ func (c *Committer) refuse(work []commit, err error) {
 	c.mu.Unlock()
 	if !c.post(func() {
 		c.mu.Lock()
-		work = append(work[:len(work):len(work)], c.commits...)
+		work = append(slices.Clip(work), c.commits...)
 		c.commits, c.refusing = nil, false
 		c.settle(len(work), size(work))
 		c.mu.Unlock()
