@@ -38,3 +38,28 @@ func TestAdvisoriesNobodyAcknowledgesAreChargedAndBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestABridgeWhosePeerTakesNoAdvisoriesIsClosed(t *testing.T) {
+	h := open(t, nil, nil)
+	e := &bridgeEnd{}
+	id := h.bridge("ID:p", topicNamed("ActiveMQ.Advisory.Queue"), e)
+	data := &message.DestinationInfo{Destination: queueNamed("q")}
+	for range 1000 { // the prefetch of the bridge
+		h.b.advise("Queue", data)
+	}
+	h.b.advise("Queue", data)
+	one := h.b.memory.Used()
+	if one == 0 {
+		t.Fatal("an advisory that waits is not charged")
+	}
+	for range advisoryBacklogBytes/one + 1 {
+		h.b.advise("Queue", data)
+	}
+	h.turn()
+	if e.closed == "" || h.b.networks.subs[id] != nil {
+		t.Errorf("the bridge goes on; %d bytes of advisories wait", h.b.memory.Used())
+	}
+	if used := h.b.memory.Used(); used != 0 {
+		t.Errorf("%d bytes are charged at the end", used)
+	}
+}

@@ -180,7 +180,8 @@ func (c *Connection) open(info *message.ConnectionInfo) {
 	}
 	err := c.admit(info)
 	if err != nil {
-		c.b.tell(Event{Kind: ConnectionRefused, Reason: message.RemoteDenied,
+		c.b.counts.Reasons[message.LoginRefused]++
+		c.b.tell(Event{Kind: ConnectionRefused, Reason: message.LoginRefused,
 			Text: c.remote.Address + ": " + err.Error()})
 		c.refuse(&info.Header, err)
 		c.b.env.After(refusedDelay, func() { c.close("refused: " + err.Error()) })

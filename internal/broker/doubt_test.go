@@ -14,11 +14,14 @@ type bridgeEnd struct {
 	verdict func(network.Candidate) message.Verdict
 	asked   int
 	got     []message.CopyRef
+	closed  string // why the broker closed it
 }
 
 func (*bridgeEnd) Gate(time.Duration) message.Verdict { return message.Verdict{} }
 
 func (*bridgeEnd) Took(message.Destination, network.Replay, time.Duration) {}
+
+func (e *bridgeEnd) Closed(why string) { e.closed = why }
 
 func (e *bridgeEnd) Deliver(d network.Delivery) { e.got = append(e.got, d.Ref) }
 func (e *bridgeEnd) Verdict(c network.Candidate) message.Verdict {

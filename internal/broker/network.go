@@ -410,6 +410,23 @@ func (n *netSub) publishAdvisory(m *message.Message) {
 		return
 	}
 	n.backlog.push(backlogItem{nil, m.Destination, m})
+	if n.backlog.advisories <= advisoryBacklogBytes {
+		return
+	}
+	n.backlog.release()
+	n.b.env.Soon(func() {
+		if n.b.networks.subs[n.sub.Info.ID] == n {
+			n.close("the peer takes no advisories: too many wait for it; it may begin anew")
+		}
+	})
+}
+
+// close ends the subscription from this side.
+func (n *netSub) close(why string) {
+	if c, ok := n.sub.Sink.(network.Closer); ok {
+		c.Closed(why)
+	}
+	n.b.Unsubscribe(n.sub.Info.ID)
 }
 
 // replay tells a duplex peer of what is there already.

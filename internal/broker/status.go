@@ -105,11 +105,11 @@ var releases = map[message.Reason]string{
 	message.TTLMessage:           "a higher messageTTL or networkTTL of the connector",
 	message.RateLimit:            "time (rateLimit, rateDuration)",
 	message.FrameTooBig:          "a larger maxFrameSize at the peer",
+	message.NotEncodable:         "a consumer here, or a newer peer",
 	message.RemoteDenied:         "rights for the bridge's user at the peer; it is tried again",
 	message.RemoteWindowFull:     "room at the peer",
 	message.RemoteSilent:         "an answer of the peer",
 	message.BridgeDown:           "the bridge, which is trying to connect",
-	message.Paused:               "resume",
 	message.MemoryFull:           "consumers, or a larger memoryUsage",
 	message.StoreFull:            "consumers, or disk space",
 }
@@ -222,10 +222,6 @@ func (e *explainer) look(c *queue.Copy) {
 	if c.Out() {
 		reason, who := e.holder(c)
 		e.add(reason, who, c)
-		return
-	}
-	if e.d.queue.Paused() {
-		e.add(message.Paused, "", c)
 		return
 	}
 	if len(e.d.queue.Slots()) == 0 {

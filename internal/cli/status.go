@@ -264,7 +264,7 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 		if r.Who != "" {
 			fmt.Fprintf(out, "  (%s)", r.Who)
 		}
-		fmt.Fprintf(out, "\n          since %s; released by %s\n          for example %s\n",
+		fmt.Fprintf(out, "\n          the oldest came %s ago; released by %s\n          for example %s\n",
 			age(r.SinceMs), r.Releases, r.Example)
 	}
 	if x.StoredOnly > 0 {

@@ -30,7 +30,6 @@ type Loop struct {
 	timers timerHeap
 	order  uint64 // number of timers made: equal times run in the order of their making
 	onTurn []func()
-	end    bool // EndTurn was called
 	rnd    *rand.Rand
 }
 
@@ -81,9 +80,6 @@ func (l *Loop) Call(ctx context.Context, f func()) bool {
 // OnTurn adds f to what runs at the end of each turn, in the order of adding.
 func (l *Loop) OnTurn(f func()) { l.onTurn = append(l.onTurn, f) }
 
-// EndTurn ends the current turn after the event that runs now.
-func (l *Loop) EndTurn() { l.end = true }
-
 // Run runs events until ctx ends; what was posted before that is run first.
 func (l *Loop) Run(ctx context.Context) {
 	wait := time.NewTimer(time.Hour)
@@ -115,7 +111,7 @@ func (l *Loop) finish() bool {
 func (l *Loop) turn() bool {
 	began := l.Mono()
 	n := 0
-	for l.end = false; n < turnEvents && !l.end; n++ {
+	for ; n < turnEvents; n++ {
 		if n&15 == 15 && l.Mono()-began > turnTime {
 			break
 		}

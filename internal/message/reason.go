@@ -32,7 +32,6 @@ const (
 	NotStarted           Reason = "NOT_STARTED"
 	Scheduled            Reason = "SCHEDULED"
 	InTransaction        Reason = "IN_TRANSACTION"
-	Paused               Reason = "PAUSED"
 	MemoryFull           Reason = "MEMORY_FULL"
 	StoreFull            Reason = "STORE_FULL"
 	DuplicateMessage     Reason = "DUPLICATE"
@@ -45,6 +44,7 @@ const (
 	InFlight             Reason = "IN_FLIGHT"
 	NotDurable           Reason = "NOT_DURABLE"
 	NotEncodable         Reason = "NOT_ENCODABLE"
+	LoginRefused         Reason = "LOGIN_REFUSED"
 )
 
 // Class is the class of an exception that says no more and no less than r. It is Hopwire's own:

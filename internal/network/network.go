@@ -29,8 +29,8 @@ type Sink interface {
 }
 
 // Closer is what a Sink has, too, when it wants to know that the broker closed its subscription
-// by itself: an operator did, or a policy. The broker calls Closed first, so that the sink can
-// settle what must not just go back; then the subscription is gone as after Unsubscribe.
+// by itself, as nothing drains it. The broker calls Closed first, so that the sink can settle what
+// must not just go back; then the subscription is gone as after Unsubscribe.
 type Closer interface {
 	Closed(reason string)
 }

@@ -13,9 +13,6 @@ const sliceCopies = 2000
 // looked at, or the slice is used up (it then wakes itself again).
 func (q *Queue) Dispatch() {
 	q.woken = false
-	if q.paused {
-		return
-	}
 	now := q.env.Mono()
 	q.dueTimes(now)
 	q.deliverClaims(now)

@@ -47,7 +47,6 @@ type Queue struct {
 	timer   loop.Timer
 	timerAt time.Duration
 	woken   bool
-	paused  bool
 }
 
 // New makes an empty queue whose first sequence is first.
@@ -267,15 +266,6 @@ func (q *Queue) Scan(at Cursor, n int, f func(*Copy)) (next Cursor, left int, mo
 
 // HasReady reports whether some subscription could take a copy now.
 func (q *Queue) HasReady() bool { return len(q.ready) > 0 }
-
-// Pause stops or resumes all delivery from this queue.
-func (q *Queue) Pause(on bool) {
-	q.paused = on
-	q.wake()
-}
-
-// Paused reports whether delivery is paused.
-func (q *Queue) Paused() bool { return q.paused }
 
 // Attach adds a subscription; the older of equals is served first.
 func (q *Queue) Attach(sub Subscriber, t Traits) *Slot {
