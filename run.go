@@ -150,6 +150,9 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	events := newEventLog(b.log, b.loop)
 	o := brokerOptions(b.config, id, b.url())
 	o.Observe = events.core
+	o.PeerAsks = func(peer message.BrokerID, links []message.ConnectionID) {
+		b.home.EndOthers(peer, links)
+	}
 	o.PeerSeen = func(peer message.BrokerID) { b.home.Seen(peer) }
 	if o.NextDest, err = broker.NextDest(st); err != nil {
 		return err

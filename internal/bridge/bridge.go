@@ -68,7 +68,8 @@ type Bridge struct {
 	lastID   int32
 
 	local, inbound, remote message.ConnectionID
-	consumers              int64 // last number given to a consumer
+	mirrored               message.ConnectionID // the peer's, over a duplex link of ours
+	consumers              int64                // last number given to a consumer
 	advisories             advisories
 	probe                  probe
 	unseen                 string // why demand may be unseen; "" when the signal works
@@ -164,6 +165,8 @@ func (b *Bridge) receive(c message.Command) {
 		b.talk(c.Command)
 	case *message.Message:
 		b.arrived(c)
+	case *message.ConnectionInfo:
+		b.mirrored = c.ID
 	case *message.ConsumerInfo:
 		if b.duplex {
 			fresh, empty := b.table.addDirect(c)

@@ -85,10 +85,11 @@ func (b *Bridge) ask() {
 	for i, d := range a.page {
 		keys[i] = d.Key
 	}
-	a.asked, a.when = network.FitsTalk(keys), b.home.env.Mono()
+	links := b.home.linksTo(b.peer.ID)
+	a.asked, a.when = network.FitsTalk(links, keys), b.home.env.Mono()
 	a.id++
 	b.bound(doubtTimeout, "the peer did not answer about copies in doubt")
-	b.say(network.Talk{Kind: network.Ask, ID: a.id, Keys: keys[:a.asked]})
+	b.say(network.Talk{Kind: network.Ask, ID: a.id, Links: links, Keys: keys[:a.asked]})
 }
 
 func (b *Bridge) say(t network.Talk) { b.send(&message.ControlCommand{Command: t.Encode()}) }
@@ -106,7 +107,7 @@ func (b *Bridge) talk(text string) {
 	}
 	switch t.Kind {
 	case network.Ask:
-		b.home.local.Known(b.peer.ID, t.Keys, func(known []bool) {
+		b.home.local.Known(b.peer.ID, t.Links, t.Keys, func(known []bool) {
 			if b.phase != over {
 				b.say(network.Talk{Kind: network.Known, ID: t.ID, Known: known})
 			}

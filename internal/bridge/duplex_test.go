@@ -151,6 +151,30 @@ func TestNewDuplexConnectionReplacesTheOld(t *testing.T) {
 	}
 }
 
+func TestADuplexLinkThatThePeerHasNoMoreIsEnded(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Duplex = true })
+	w.connect(Hello{HopwireLevel: 1})
+	w.dial.receive(&message.ConnectionInfo{ID: "theirs"})
+	for _, links := range [][]message.ConnectionID{{"other", "theirs"}, {"other"}} {
+		w.h.EndOthers("ID:a", links)
+		w.h.EndOthers(w.c.bridge.peer.ID, links)
+		if up := w.c.Status().State == Running; up != (len(links) == 2) {
+			t.Errorf("links %v: the link is up: %v", links, up)
+		}
+	}
+}
+
+func TestADoubtfulPeerIsToldOfAllLinks(t *testing.T) {
+	w := newWorld(t, nil)
+	w.home.doubts = doubtsOf(1)
+	_, l := accept(t, w, Hello{HopwireLevel: 1}, nil)
+	sent := l.take()
+	ask, err := network.ParseTalk(sent[len(sent)-1].(*message.ControlCommand).Command)
+	if err != nil || len(ask.Links) != 1 || ask.Links[0] != sent[0].(*message.ConnectionInfo).ID {
+		t.Errorf("%+v %v", ask, err)
+	}
+}
+
 func TestAcceptorAnswersAboutDoubtsAndAsksItsOwn(t *testing.T) {
 	w := newWorld(t, nil)
 	mine := doubtsOf(2)

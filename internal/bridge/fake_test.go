@@ -89,6 +89,7 @@ type fakeHome struct {
 	// doubtful is whom the doubts are toward; "" is everybody.
 	doubtful message.BrokerID
 	known    map[message.ReceiptKey]bool
+	links    []message.ConnectionID // of the last Known
 	got      []*message.Message
 	dones    []func(error)
 	hold     bool // Receive is answered later
@@ -174,8 +175,9 @@ func (h *fakeHome) Resolve(peer message.BrokerID, refs []message.CopyRef,
 	h.note("%s %s", names[how], strings.Join(seqs, " "))
 }
 
-func (h *fakeHome) Known(peer message.BrokerID, keys []network.DoubtKey,
+func (h *fakeHome) Known(_ message.BrokerID, links []message.ConnectionID, keys []network.DoubtKey,
 	done func([]bool)) {
+	h.links = links
 	out := make([]bool, len(keys))
 	for i, k := range keys {
 		out[i] = h.known[k.Key]

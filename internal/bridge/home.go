@@ -8,6 +8,7 @@ import (
 
 	"hopwire/internal/loop"
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 )
 
 // Config is what the bridges of one broker need of the house around them.
@@ -59,6 +60,31 @@ func (h *Home) seed(o *Options, remote string) string {
 		name = strings.ReplaceAll(name, ":", "_")
 	}
 	return fmt.Sprintf("%s-%d-%d-%d", name, 10000+h.env.Rand()%50000, h.env.Wall(), h.seeds)
+}
+
+// linksTo lists this broker's connections at a peer; none when they are too many to tell.
+func (h *Home) linksTo(peer message.BrokerID) []message.ConnectionID {
+	var out []message.ConnectionID
+	for _, b := range h.bridges {
+		if b.peer.ID == peer {
+			out = append(out, b.remote)
+		}
+	}
+	if !network.LinksFit(out) {
+		return nil
+	}
+	return out
+}
+
+// EndOthers ends the duplex links to a peer whose connection here is not among links: the peer has
+// them no more.
+func (h *Home) EndOthers(peer message.BrokerID, links []message.ConnectionID) {
+	for _, b := range slices.Clone(h.bridges) {
+		if b.peer.ID == peer && b.mirrored != "" && !slices.Contains(links, b.mirrored) {
+			b.fail(message.Unavailable,
+				"the peer asks over another connection, and has this one no more")
+		}
+	}
 }
 
 func (h *Home) leave(b *Bridge) {

@@ -31,8 +31,11 @@ type Local interface {
 	// Resolve ends the doubt about copies: known ones are removed, others go back in place with
 	// their count untouched, or raised by one when redelivered is set.
 	Resolve(peer message.BrokerID, refs []message.CopyRef, how network.Resolution)
-	// Known asks which of the arrivals a peer asks about were taken durably.
-	Known(peer message.BrokerID, keys []network.DoubtKey, done func(known []bool))
+	// Known asks which of the arrivals a peer asks about were taken durably. links are the peer's
+	// connections as it sees them; its others are ended before, as what they still hold must not
+	// come after the answer. None says nothing about them.
+	Known(peer message.BrokerID, links []message.ConnectionID, keys []network.DoubtKey,
+		done func(known []bool))
 	// Temp creates or removes a temporary destination of the peer's side.
 	Temp(peer message.BrokerID, info *message.DestinationInfo) error
 	// Advise publishes a bridge advisory (NetworkBridge, ForwardFailure) and tells the broker that

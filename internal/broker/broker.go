@@ -45,6 +45,9 @@ type Options struct {
 	Observe func(Event) // told of what happens; nil nobody
 	// PeerSeen is told when a peer's bridge was let in; nil nobody.
 	PeerSeen func(message.BrokerID)
+	// PeerAsks is told of all connections that a peer has here, when it asks about copies in doubt;
+	// nil nobody.
+	PeerAsks func(peer message.BrokerID, links []message.ConnectionID)
 }
 
 func (o Options) withDefaults(env loop.Env) Options {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -167,14 +168,36 @@ func (b *Broker) dropReceipts(d *destination, peer message.BrokerID, below uint6
 
 // Known implements bridge.Local: it answers from durable receipts only, so what is on its way to
 // the store is waited for.
-func (b *Broker) Known(peer message.BrokerID, keys []network.DoubtKey, done func([]bool)) {
+func (b *Broker) Known(peer message.BrokerID, links []message.ConnectionID,
+	keys []network.DoubtKey, done func([]bool)) {
+	b.endOthers(peer, links)
+	b.known(peer, keys, done)
+}
+
+// endOthers ends what a peer has given up: its connections that are not among links.
+func (b *Broker) endOthers(peer message.BrokerID, links []message.ConnectionID) {
+	if len(links) == 0 {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(b.connections)) {
+		c := b.connections[id]
+		if c.network && c.peer.ID == peer && !slices.Contains(links, id) {
+			c.close("the peer asks over another connection, and has this one no more")
+		}
+	}
+	if b.opt.PeerAsks != nil {
+		b.opt.PeerAsks(peer, links)
+	}
+}
+
+func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey, done func([]bool)) {
 	p := &network.Peer{ID: peer, Hopwire: true}
 	for _, k := range keys {
 		d := b.find(k.Destination)
 		if d == nil {
 			continue
 		}
-		if !b.withReceipts(d, p, func() { b.Known(peer, keys, done) }) {
+		if !b.withReceipts(d, p, func() { b.known(peer, keys, done) }) {
 			return
 		}
 	}
@@ -433,7 +456,7 @@ func (c *Connection) talk(cmd *message.ControlCommand) {
 		return
 	}
 	if t.Kind == network.Ask {
-		c.b.Known(c.peer.ID, t.Keys, func(known []bool) {
+		c.b.Known(c.peer.ID, t.Links, t.Keys, func(known []bool) {
 			c.out.Send(&message.ControlCommand{
 				Command: network.Talk{Kind: network.Known, ID: t.ID, Known: known}.Encode()})
 		})

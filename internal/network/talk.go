@@ -13,7 +13,8 @@ type TalkKind uint8
 
 // The kinds of talk.
 const (
-	// Ask asks which of Keys the peer has taken durably. It is answered by Known with the same ID.
+	// Ask asks which of Keys the peer has taken durably. It is answered by Known with the same ID,
+	// after the peer has ended all connections of the asker that are not among Links.
 	Ask TalkKind = iota + 1
 	// Known answers: one flag per key, in the order asked.
 	Known
@@ -25,6 +26,7 @@ var talkNames = [...]string{Ask: "ask", Known: "known"}
 // Only peers that both announced a HopwireLevel talk.
 //
 //	hopwire/1 ask 7
+//	link "ID:a-1:2"
 //	queue "orders.in" <key><key>…
 //	hopwire/1 known 7 0110
 //
@@ -32,6 +34,7 @@ var talkNames = [...]string{Ask: "ask", Known: "known"}
 type Talk struct {
 	Kind  TalkKind
 	ID    uint64
+	Links []message.ConnectionID // the asker's connections at the peer; none says nothing of them
 	Keys  []DoubtKey
 	Known []bool
 }
@@ -39,7 +42,9 @@ type Talk struct {
 // Limits of one Talk: OpenWire counts the bytes of a string in 16 bits.
 const (
 	MaxTalkKeys  = 500
+	MaxTalkLinks = 64
 	maxTalkBytes = 60_000
+	linkWord     = "link "
 	keyChars     = 22
 	talkPrefix   = "hopwire/"
 	talkVersion  = "1"
@@ -48,9 +53,13 @@ const (
 var kindWords = [...]string{message.Queue: "queue", message.Topic: "topic",
 	message.TempQueue: "temp-queue", message.TempTopic: "temp-topic"}
 
-// FitsTalk is how many of the first keys go into one Talk: at least one, at most MaxTalkKeys.
-func FitsTalk(keys []DoubtKey) int {
+// FitsTalk is how many of the first keys go into one Talk beside the links: at least one, at most
+// MaxTalkKeys.
+func FitsTalk(links []message.ConnectionID, keys []DoubtKey) int {
 	size := 64
+	for _, l := range links {
+		size += len(strconv.QuoteToASCII(string(l))) + len(linkWord) + 1
+	}
 	for i, k := range keys {
 		if i == 0 || k.Destination != keys[i-1].Destination {
 			size += len(strconv.QuoteToASCII(k.Destination.Name)) + 16
@@ -61,6 +70,15 @@ func FitsTalk(keys []DoubtKey) int {
 		}
 	}
 	return len(keys)
+}
+
+// LinksFit reports whether these links leave a Talk room for many keys.
+func LinksFit(links []message.ConnectionID) bool {
+	size := 0
+	for _, l := range links {
+		size += len(strconv.QuoteToASCII(string(l)))
+	}
+	return len(links) <= MaxTalkLinks && size < maxTalkBytes/4
 }
 
 // Encode gives the text.
@@ -74,6 +92,9 @@ func (t Talk) Encode() string {
 			b.WriteByte("01"[boolIndex(k)])
 		}
 		return b.String()
+	}
+	for _, l := range t.Links {
+		b.WriteString("\n" + linkWord + strconv.QuoteToASCII(string(l)))
 	}
 	for i, k := range t.Keys {
 		if i == 0 || k.Destination != t.Keys[i-1].Destination {
@@ -117,7 +138,9 @@ func ParseTalk(text string) (Talk, error) {
 		t.Known, err = parseFlags(f[3])
 	case "ask":
 		t.Kind = Ask
-		t.Keys, err = parseKeys(rest)
+		if t.Links, rest, err = parseLinks(rest); err == nil {
+			t.Keys, err = parseKeys(rest)
+		}
 	default:
 		err = message.Errorf(message.Protocol, "control command: unknown word %.40q", f[1])
 	}
@@ -137,6 +160,20 @@ func parseFlags(text string) ([]bool, error) {
 		out[i] = text[i] == '1'
 	}
 	return out, nil
+}
+
+// parseLinks reads the lines about links and gives the others.
+func parseLinks(text string) ([]message.ConnectionID, string, error) {
+	var out []message.ConnectionID
+	for strings.HasPrefix(text, linkWord) {
+		line, rest, _ := strings.Cut(text, "\n")
+		id, err := strconv.Unquote(line[len(linkWord):])
+		if err != nil || id == "" || len(out) == MaxTalkLinks {
+			return nil, "", message.Errorf(message.Protocol, "control command: line %.40q", line)
+		}
+		out, text = append(out, message.ConnectionID(id)), rest
+	}
+	return out, text, nil
 }
 
 func parseKeys(text string) ([]DoubtKey, error) {

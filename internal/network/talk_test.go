@@ -28,6 +28,12 @@ func TestTalkSurvives(t *testing.T) {
 			talk.Known = rapid.SliceOfN(rapid.Bool(), 1, MaxTalkKeys).Draw(t, "known")
 		} else {
 			talk.Keys = drawKeys(t)
+			talk.Links = rapid.SliceOfN(rapid.Map(rapid.StringN(1, 20, -1),
+				func(s string) message.ConnectionID { return message.ConnectionID(s) }),
+				0, 3).Draw(t, "links")
+			if len(talk.Links) == 0 {
+				talk.Links = nil
+			}
 		}
 		got, err := ParseTalk(talk.Encode())
 		if err != nil || !reflect.DeepEqual(got, talk) {
@@ -45,13 +51,17 @@ func TestTalkFitsAnOpenWireString(t *testing.T) {
 				keys[i].Destination.Name += "2"
 			}
 		}
-		n := FitsTalk(keys)
-		if size := len(Talk{Kind: Ask, ID: 1 << 63, Keys: keys[:n]}.Encode()); size > 65535 ||
-			n < 1 || n > MaxTalkKeys {
+		var links []message.ConnectionID
+		for l := message.ConnectionID("ID:x"); LinksFit(append(links, l)); {
+			links = append(links, l)
+		}
+		n := FitsTalk(links, keys)
+		ask := Talk{Kind: Ask, ID: 1 << 63, Links: links, Keys: keys[:n]}
+		if size := len(ask.Encode()); size > 65535 || n < 1 || n > MaxTalkKeys {
 			t.Errorf("%d keys in %d bytes", n, size)
 		}
 	}
-	if n := FitsTalk(make([]DoubtKey, 1200)); n != MaxTalkKeys {
+	if n := FitsTalk(nil, make([]DoubtKey, 1200)); n != MaxTalkKeys {
 		t.Errorf("short names: %d keys", n)
 	}
 }
@@ -61,6 +71,7 @@ func TestTalkThatMakesNoSenseIsAProtocolError(t *testing.T) {
 		"hopwire/1 sing 1",
 		"hopwire/1 settled 1\nqueue \"q\" " + strings.Repeat("A", 22),
 		"hopwire/1 known 1", "hopwire/1 known 1 012", "hopwire/1 ask 1\nqueue q",
+		"hopwire/1 ask 1\nlink x", "hopwire/1 ask 1\nlink \"\"",
 		"hopwire/1 ask 1\nqueue \"q\" short", "hopwire/1 ask 1\nbarrel \"q\" " +
 			strings.Repeat("A", 22), "hopwire/1 known 1 " + strings.Repeat("0", 501)} {
 		if _, err := ParseTalk(text); message.KindOf(err) != message.Protocol {

@@ -67,11 +67,6 @@ func (c *checker) once(f *Fate) bool {
 		return false
 	}
 	ends := c.r.p.Crashes || c.r.p.Stops
-	if c.r.p.Twin && (c.r.p.Lingers || c.r.p.Detect > 0) {
-		// Two connectors to one peer: each asks about the copies in doubt of both, and only its own
-		// old connection is known to be over at the peer then.
-		return false
-	}
 	if f.Resent && ends {
 		return false // a broker knows its producers' messages as long as it lives
 	}

@@ -139,6 +139,9 @@ func (n *Node) Start() {
 		Persistent: !n.cfg.Volatile, Advisories: !n.cfg.NoAdvisories, Policies: n.cfg.Policies,
 		MemoryLimitBytes: n.cfg.MemoryLimit, StoreLimitBytes: n.cfg.StoreLimit,
 		NextDest: next, NextSequence: sequence, Observe: l.observe,
+		PeerAsks: func(peer message.BrokerID, links []message.ConnectionID) {
+			l.home.EndOthers(peer, links)
+		},
 	})
 	l.env.end = func() {
 		l.core.EndTurn()

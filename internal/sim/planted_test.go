@@ -68,9 +68,10 @@ func (f *faultyLocal) Settle(id message.ConsumerID, refs []message.CopyRef,
 	f.Broker.Settle(id, refs, how)
 }
 
-func (f *faultyLocal) Known(p message.BrokerID, keys []network.DoubtKey, done func([]bool)) {
+func (f *faultyLocal) Known(p message.BrokerID, links []message.ConnectionID,
+	keys []network.DoubtKey, done func([]bool)) {
 	if f.known == nil || !f.known(keys, done) {
-		f.Broker.Known(p, keys, done)
+		f.Broker.Known(p, links, keys, done)
 	}
 }
 
