@@ -229,7 +229,10 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		return string(out), strings.Contains(string(out), "3 unanswered")
 	})
 	a.signal(syscall.SIGTERM)
-	a.says("STOPPING") // and waits for the answers
+	wait.For(t, patience, "waiting for the answers", func() (string, bool) {
+		out, _ := d.command("status", "-b", "a").CombinedOutput()
+		return string(out), strings.Contains(string(out), "STOPPING")
+	})
 	a.signal(syscall.SIGTERM)
 	a.says("second signal").ends(1)
 }

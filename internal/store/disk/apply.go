@@ -51,10 +51,17 @@ func (s *Store) Apply(batches []*store.Batch) error {
 		return err
 	}
 	defer s.end()
-	if s.space.refuses() && slices.ContainsFunc(batches, (*store.Batch).Puts) {
-		return message.Errorf(message.Limit,
-			"store %s: %d bytes free, below the reserve of %d: consume messages or free the disk",
-			s.opts.Dir, s.space.free.Load(), s.space.reserve)
+	if slices.ContainsFunc(batches, (*store.Batch).Puts) {
+		size := int64(0)
+		for _, b := range batches {
+			size += b.Bytes
+		}
+		if s.space.refuses(size) {
+			return message.Errorf(message.Limit,
+				"store %s: %d bytes free, of which %d are kept: no room for %d more, which are written"+
+					" twice; consume messages or free the disk",
+				s.opts.Dir, s.space.free.Load(), s.space.needs(), size)
+		}
 	}
 	a := &s.apply
 	b := s.db.NewBatch()
@@ -62,6 +69,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	a.order, a.put, a.swept = a.order[:0], a.put[:0], a.swept[:0]
 	err := a.add(batches)
 	if err == nil {
+		s.space.logs.Add(int64(b.Len()))
 		err = s.inWriter(func() error { return s.db.Apply(b, pebble.Sync) })
 		if s.hasFailed() {
 			return s.failure // and the batch is left to pebble, which may still be at it

@@ -73,6 +73,38 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func writes(op errorfs.Op) bool { return op.Kind.ReadOrWrite() == errorfs.OpIsWrite }
 
+// TestPutsLeaveRoomForTheLogs fills a disk between two looks at it: what is in the logs must fit a
+// second time, or neither a flush nor a start finds room.
+func TestPutsLeaveRoomForTheLogs(t *testing.T) {
+	d := newFaultyDisk()
+	d.opts.Poll, d.opts.MemTableBytes = time.Hour, 64<<20
+	const room = 10 << 20
+	d.free(room)
+	s := d.open(t)
+	l := newLoader(s)
+	var logs int64
+	for {
+		err := l.put(100)
+		if message.KindOf(err) == message.Limit {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs += 100 << 10
+		if logs > room {
+			t.Fatal("puts are never refused")
+		}
+		d.free(uint64(room - logs))
+	}
+	if free := room - logs; free < logs || free > 2*logs {
+		t.Errorf("puts are refused with %d bytes free and %d in the logs", free, logs)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestNoSpaceMakesWritesWaitAndGivesTheBallastBack(t *testing.T) {
 	d := newFaultyDisk()
 	s := d.open(t)

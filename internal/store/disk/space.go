@@ -22,8 +22,9 @@ type space struct {
 	stop    chan struct{}
 	used    atomic.Int64 // bytes that the store takes
 	free    atomic.Int64 // -1 when nobody knows
-	// logs is the size of the write-ahead logs. A start writes what is in them once more before it
-	// can remove them, so as much must stay free.
+	// logs is the size of the write-ahead logs: as it was looked at last, and what was written
+	// since. What is in them is written once more before they can be removed, by a flush or a start,
+	// so as much must stay free.
 	logs atomic.Int64
 
 	mu      sync.Mutex
@@ -62,8 +63,10 @@ func (s *space) needs() int64 { return s.reserve + s.logs.Load() }
 // full reports whether the free space is known and below a limit.
 func full(free, limit int64) bool { return free >= 0 && free < limit }
 
-// refuses reports whether a put is refused now.
-func (s *space) refuses() bool { return full(s.look(), s.reserve/2) }
+// refuses reports whether a put of so many bytes is refused now.
+func (s *space) refuses(size int64) bool {
+	return full(s.look(), s.reserve/2+s.logs.Load()+2*size)
+}
 
 // spare implements patience.
 func (s *space) spare() bool { return !full(s.look(), s.reserve/4) }
