@@ -2,6 +2,7 @@ package interop
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -53,7 +54,8 @@ func TestAWrongPasswordOfABridgeIsShownAndTriedAgain(t *testing.T) {
 				return fmt.Sprintf("%s %v", out, err), has(string(out), "bridge", "BACKOFF", refusal)
 			})
 			wait.For(t, patience, "tried again", func() (string, bool) {
-				return a.Log(2 << 10), strings.Count(a.Log(1<<20), refusal) >= 3
+				out, err := broker.Command(t, "status", "-b", a.Name()).CombinedOutput()
+				return fmt.Sprintf("%s %v", out, err), threeTimes.Match(out)
 			})
 			if !b.LogHas("WARN", refusal) {
 				t.Errorf("the peer's log does not tell: %s", b.Log(2<<10))
@@ -61,6 +63,8 @@ func TestAWrongPasswordOfABridgeIsShownAndTriedAgain(t *testing.T) {
 		})
 	}
 }
+
+var threeTimes = regexp.MustCompile(`tried ([3-9]|\d\d+) times.*is invalid`)
 
 const refusal = "User name [net] or password is invalid."
 
