@@ -2,6 +2,7 @@ package broker
 
 import (
 	"testing"
+	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
@@ -212,6 +213,44 @@ func TestASendThatIsExpiredIsConfirmedWhenItsDeadLetterIsDurable(t *testing.T) {
 	h.turn()
 	if !g.answered(500) || len(h.stored(queueNamed("ActiveMQ.DLQ"))) != 1 {
 		t.Error("it is not confirmed with its dead letter")
+	}
+}
+
+func TestExplainNamesAReasonForAllThatIsThere(t *testing.T) {
+	rows := func(h *house, q message.Destination) map[message.Reason]int64 {
+		out := map[message.Reason]int64{}
+		h.b.Explain(q, nil, func(x *Explanation) {
+			for _, r := range x.Rows {
+				out[r.Reason] += r.Count
+				if r.Releases == "" {
+					t.Errorf("nothing releases %s", r.Reason)
+				}
+			}
+			out["rest"] = x.Stored
+		})
+		h.turn()
+		return out
+	}
+	q := queueNamed("q")
+	if got := rows(filled(t, q, 250), q); got[message.NoConsumer] != 250 || got["rest"] != 0 {
+		t.Errorf("after a restart: %v, want 250 without a consumer", got)
+	}
+	h := open(t, nil, limited)
+	p := h.connect("p", "p", "", nil)
+	late := p.mail("p", q, 1)
+	late.Expiration = h.Wall() + 10
+	p.Handle(late)
+	h.turn()
+	h.pass(time.Second)
+	full := queueNamed("full")
+	for n := range int64(3) {
+		p.Handle(p.big("p", full, n+2, 1<<20, false))
+	}
+	if got := rows(h, q); got[message.Expired] != 1 {
+		t.Errorf("an expired message: %v", got)
+	}
+	if got := rows(h, full); got[message.MemoryFull] != 2 || got[message.NoConsumer] != 1 {
+		t.Errorf("sends that wait: %v", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -179,9 +178,8 @@ func (b *Broker) endOthers(peer message.BrokerID, links []message.ConnectionID) 
 	if len(links) == 0 {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(b.connections)) {
-		c := b.connections[id]
-		if c.network && c.peer.ID == peer && !slices.Contains(links, id) {
+	for _, c := range slices.Clone(b.connOrder) {
+		if c.network && c.peer.ID == peer && !slices.Contains(links, c.id) {
 			c.close("the peer asks over another connection, and has this one no more")
 		}
 	}

@@ -110,6 +110,7 @@ var releases = map[message.Reason]string{
 	message.RemoteWindowFull:     "room at the peer",
 	message.RemoteSilent:         "an answer of the peer",
 	message.BridgeDown:           "the bridge, which is trying to connect",
+	message.Expired:              "the next search for expired messages (expireMessagesPeriod)",
 	message.MemoryFull:           "consumers, or a larger memoryUsage",
 	message.StoreFull:            "consumers, or disk space",
 }
@@ -224,6 +225,10 @@ func (e *explainer) look(c *queue.Copy) {
 		e.add(reason, who, c)
 		return
 	}
+	if c.Message.Expired(e.b.env.Wall()) {
+		e.add(message.Expired, "", c)
+		return
+	}
 	if len(e.d.queue.Slots()) == 0 {
 		e.add(message.NoConsumer, "", c)
 		return
@@ -268,22 +273,35 @@ func who(s any) string {
 }
 
 func (e *explainer) add(r message.Reason, who string, c *queue.Copy) {
-	k := rowKey{r, who}
-	row := e.rows[k]
-	if row == nil {
-		row = &ExplainRow{Reason: r, Who: who, Releases: releases[r], Example: c.Message.ID}
-		e.rows[k] = row
-	}
+	row := e.row(r, who)
 	if row.last == c {
 		return
+	}
+	if row.last == nil {
+		row.Example = c.Message.ID
 	}
 	row.last = c
 	row.Count++
 	row.Since = max(row.Since, e.b.env.Mono()-c.Arrived)
 }
 
+func (e *explainer) row(r message.Reason, who string) *ExplainRow {
+	k := rowKey{r, who}
+	if e.rows[k] == nil {
+		e.rows[k] = &ExplainRow{Reason: r, Who: who, Releases: releases[r]}
+	}
+	return e.rows[k]
+}
+
 func (e *explainer) finish() {
 	x := &Explanation{Status: e.d.status(), Stored: e.d.queue.StoredOnly(), Found: e.found}
+	if x.Stored > 0 && len(e.d.queue.Slots()) == 0 && e.id == nil {
+		e.row(message.NoConsumer, "").Count += x.Stored
+		x.Stored = 0
+	}
+	if n := len(e.d.parked); n > 0 && e.id == nil {
+		e.row(e.d.parked[0].wait.reason, "sends that wait for space").Count += int64(n)
+	}
 	for _, r := range e.rows {
 		x.Rows = append(x.Rows, *r)
 	}

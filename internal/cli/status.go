@@ -267,8 +267,11 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 		if r.Who != "" {
 			fmt.Fprintf(out, "  (%s)", r.Who)
 		}
-		fmt.Fprintf(out, "\n          the oldest came %s ago; released by %s\n          for example %s\n",
-			age(r.SinceMs), r.Releases, r.Example)
+		fmt.Fprintf(out, "\n          released by %s\n", r.Releases)
+		if r.Example != "" {
+			fmt.Fprintf(out, "          the oldest came %s ago; for example %s\n", age(r.SinceMs),
+				r.Example)
+		}
 	}
 	if x.StoredOnly > 0 {
 		fmt.Fprintf(out, "  %6d  wait in the store behind these and are looked at when they are read\n",
@@ -276,8 +279,5 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 	}
 	for _, w := range x.Ways {
 		fmt.Fprintf(out, "  bridge %s takes none: %s\n", w.Bridge, w.Reason)
-	}
-	if d.Parked > 0 {
-		fmt.Fprintf(out, "  %d sends wait for space\n", d.Parked)
 	}
 }

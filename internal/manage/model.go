@@ -188,7 +188,7 @@ func FromExplanation(name string, e *broker.Explanation) *Explanation {
 	for _, r := range e.Rows {
 		x.Rows = append(x.Rows, ExplanationRow{Reason: string(r.Reason), Who: r.Who,
 			Count: r.Count, SinceMs: r.Since.Milliseconds(), Releases: r.Releases,
-			Example: r.Example.String()})
+			Example: example(r.Example)})
 	}
 	return x
 }
@@ -201,4 +201,12 @@ func reasons(m map[message.Reason]int64) []ReasonCount {
 	}
 	sortReasons(out)
 	return out
+}
+
+// example is "" where no message is named.
+func example(id message.MessageID) string {
+	if id == (message.MessageID{}) {
+		return ""
+	}
+	return id.String()
 }
