@@ -228,12 +228,23 @@ var uriOptions = []*Element{
 	}},
 	{Name: "static", Doc: "of static:(...)", Attributes: agentOptions},
 	{Name: "failover", Doc: "of failover:(...) and masterslave:(...)", Attributes: failoverOptions},
-	{Name: "multicast", Doc: "of multicast://", Attributes: append([]Attribute{
+	{Name: "multicast", Status: Later, Doc: "of multicast://", Attributes: append([]Attribute{
 		attr("keepAliveInterval", Millis, "500", Later, ""),
 		attr("timeToLive", Int, "1", Later, ""),
 		attr("loopBackMode", Bool, "false", Later, ""),
 		attr("discovered.*", Text, "", Later, ""),
-	}, agentOptions...)},
+	}, allLater(agentOptions)...)},
+}
+
+// allLater gives attributes as they are where nothing of their element is honoured.
+func allLater(list []Attribute) []Attribute {
+	out := slices.Clone(list)
+	for i := range out {
+		if out[i].Status == Honoured {
+			out[i].Status = Later
+		}
+	}
+	return out
 }
 
 // OptionsAt returns the options that stand at a place, which must be one that URIOptions names.
