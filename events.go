@@ -190,7 +190,7 @@ var bridgeLevels = map[bridge.EventKind]slog.Level{
 // levelOf is the level of a bridge's event. States that others follow at once are for debugging.
 func levelOf(e bridge.Event) slog.Level {
 	switch {
-	case e.State == bridge.Degraded || e.Err != nil:
+	case e.State == bridge.Degraded, e.State == bridge.Backoff, e.Err != nil:
 		return slog.LevelWarn
 	case e.Kind != bridge.StateChanged:
 	case e.State == bridge.Connecting, e.State == bridge.RemoteInfo, e.State == bridge.Resolving,

@@ -154,6 +154,10 @@ func describe(setup *hopwire.Setup, b *hopwire.Broker) string {
 	for _, a := range b.Addresses() {
 		fmt.Fprintf(&t, "  listens   %s\n", a)
 	}
+	if len(b.Addresses()) == 0 {
+		fmt.Fprintf(&t, "  listens   nowhere: no client can connect; add a transportConnector with uri"+
+			" tcp://0.0.0.0:61616\n")
+	}
 	if dir := b.DataFolder(); dir != "" {
 		fmt.Fprintf(&t, "  store     %s\n", dir)
 	} else {
