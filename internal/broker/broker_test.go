@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,29 @@ func TestAPeersNewLinkEndsItsOldOne(t *testing.T) {
 	other := h.connect("l3", "nc_a_outbound", "u", peerNamed("z", "1"))
 	if again.gone || other.Opened() {
 		t.Errorf("another peer ended the link: %v, and was let in: %v", again.gone, other.Opened())
+	}
+}
+
+func TestTwoBrokersOfOneNameAreToldOf(t *testing.T) {
+	var warned []string
+	h := open(t, nil, func(o *Options) {
+		o.Observe = func(e Event) {
+			if e.Kind == ConsumerWarning {
+				warned = append(warned, e.Text)
+			}
+		}
+	})
+	h.connect("l1", "nc_a_outbound", "u", peerNamed("a", "1"))
+	h.connect("l2", "nc_a_outbound", "u", peerNamed("a", "1"))
+	if len(warned) > 0 {
+		t.Errorf("a peer's own new link warns: %q", warned)
+	}
+	twin := peerNamed("a", "1")
+	twin.ID = "ID:another"
+	h.connect("l3", "nc_a_outbound", "u", twin)
+	if len(warned) != 1 || !strings.Contains(warned[0], "ID:another") ||
+		!strings.Contains(warned[0], "brokerName") {
+		t.Errorf("warned: %q", warned)
 	}
 }
 
