@@ -19,15 +19,15 @@ import (
 	"hopwire/test/wait"
 )
 
-// smallDisk mounts a file system of 64 MiB.
-func smallDisk(t *testing.T) string {
+// smallDisk mounts a file system of so many MiB.
+func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	need.Root(t)
 	dir, err := os.MkdirTemp("", "hwd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", size)); err != nil {
 		os.Remove(dir)
 		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
@@ -144,7 +144,7 @@ func take(t *testing.T, addr string, n int, seen map[string]bool) int {
 }
 
 func TestAFullDiskHoldsProducersAndLosesNothing(t *testing.T) {
-	dir := smallDisk(t)
+	dir := smallDisk(t, 64)
 	p := newProcess(t, setup{data: dir})
 	mark := p.log.mark()
 	f := fill(t.Context(), t, p.addr(), 0)

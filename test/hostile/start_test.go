@@ -175,7 +175,7 @@ func TestLeftoversOfAKilledBrokerAreNoHindrance(t *testing.T) {
 }
 
 func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
-	dir := smallDisk(t)
+	dir := smallDisk(t, 64)
 	p := newProcess(t, setup{data: filepath.Join(dir, "d"), unborn: true})
 	remount(t, dir, true)
 	refusal(t, p, 3, filepath.Join(dir, "d"), "read-only")
