@@ -78,7 +78,7 @@ func (s *Session) TrySend(o SendOptions) ([]string, error) {
 	return strings.Fields(reply.pairs["ids"]), nil
 }
 
-// Request is Conn.Request on this session.
+// Request is Conn.Request in a given session.
 func (s *Session) Request(o SendOptions, n int, wait time.Duration) ([]Msg, error) {
 	args := o.pairs()
 	args["session"] = s.id
