@@ -150,6 +150,7 @@ var eventWords = map[broker.EventKind]struct {
 	broker.DuplicateKnown:     {slog.LevelInfo, "duplicate recognised"},
 	broker.DoubtReleased:      {slog.LevelWarn, "copy in doubt released"},
 	broker.ConsumerWarning:    {slog.LevelWarn, "consumer"},
+	broker.PeerWarning:        {slog.LevelWarn, "peer"},
 }
 
 // core logs an event of the core.

@@ -82,6 +82,9 @@ func TestWhoMayTakeOverAConnection(t *testing.T) {
 			if g.Opened() == c.refused {
 				t.Errorf("let in: %v, want refused: %v", g.Opened(), c.refused)
 			}
+			if n := h.b.counts.Reasons[message.LoginRefused]; (n == 1) != c.refused {
+				t.Errorf("%d refusals are counted, want refused: %v", n, c.refused)
+			}
 			if old.gone != c.oldGone || bystander.gone {
 				t.Errorf("old gone %v, bystander gone %v; want %v, false", old.gone, bystander.gone,
 					c.oldGone)
@@ -107,7 +110,7 @@ func TestTwoBrokersOfOneNameAreToldOf(t *testing.T) {
 	var warned []string
 	h := open(t, nil, func(o *Options) {
 		o.Observe = func(e Event) {
-			if e.Kind == ConsumerWarning {
+			if e.Kind == PeerWarning {
 				warned = append(warned, e.Text)
 			}
 		}
@@ -146,6 +149,20 @@ func TestAPeersQuestionEndsTheLinksItHasNoMore(t *testing.T) {
 	if !dead.gone || twin.gone || asks.gone || other.gone || len(told) != 3 || !answered {
 		t.Errorf("gone: %v, want the first; %v was told; answered %v",
 			[]bool{dead.gone, twin.gone, asks.gone, other.gone}, told, answered)
+	}
+}
+
+func TestAPeersQuestionEndsLinksOfItsOwnUserOnly(t *testing.T) {
+	h := open(t, nil, nil)
+	theirs := h.connect("l1", "nc_a_outbound", "u", peerNamed("a", "1"))
+	own := h.connect("l2", "x_outbound", "v", peerNamed("a", "1"))
+	g := h.connect("l3", "y_outbound", "v", peerNamed("a", "1"))
+	g.Handle(&message.ControlCommand{Command: network.Talk{Kind: network.Ask, ID: 1,
+		Links: []message.ConnectionID{"l3"},
+		Keys:  []network.DoubtKey{{Destination: queueNamed("q")}}}.Encode()})
+	h.turn()
+	if theirs.gone || !own.gone || g.gone {
+		t.Errorf("gone: %v, want the second alone", []bool{theirs.gone, own.gone, g.gone})
 	}
 }
 

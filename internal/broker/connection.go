@@ -228,7 +228,7 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 	}
 	for _, o := range old {
 		if c.network && o.peer.ID != c.peer.ID {
-			b.tell(Event{Kind: ConsumerWarning, Text: "two brokers are called " + c.peer.Name +
+			b.tell(Event{Kind: PeerWarning, Text: "two brokers are called " + c.peer.Name +
 				", or one lost its data folder: " + string(c.peer.ID) + " at " + c.remote.Address +
 				" takes the link of " + string(o.peer.ID) + " at " + o.remote.Address +
 				"; give each its own brokerName"})

@@ -20,6 +20,7 @@ const (
 	DuplicateKnown  // a resend was recognised
 	DoubtReleased   // copies in doubt were given free without an answer
 	ConsumerWarning // a consumer asked for something that cannot work
+	PeerWarning     // a peer said what makes no sense, or two brokers have one name
 )
 
 // Event is something worth a line, in a log or elsewhere.

@@ -169,17 +169,19 @@ func (b *Broker) dropReceipts(d *destination, peer message.BrokerID, below uint6
 // the store is waited for.
 func (b *Broker) Known(peer message.BrokerID, links []message.ConnectionID,
 	keys []network.DoubtKey, done func([]bool)) {
-	b.endOthers(peer, links)
+	b.endOthers(peer, links, func(*Connection) bool { return true })
 	b.known(peer, keys, done)
 }
 
-// endOthers ends what a peer has given up: its connections that are not among links.
-func (b *Broker) endOthers(peer message.BrokerID, links []message.ConnectionID) {
+// endOthers ends what a peer has given up: its connections that are not among links, of those that
+// may be ended.
+func (b *Broker) endOthers(peer message.BrokerID, links []message.ConnectionID,
+	may func(*Connection) bool) {
 	if len(links) == 0 {
 		return
 	}
 	for _, c := range slices.Clone(b.connOrder) {
-		if c.network && c.peer.ID == peer && !slices.Contains(links, c.id) {
+		if c.network && c.peer.ID == peer && !slices.Contains(links, c.id) && may(c) {
 			c.close("the peer asks over another connection, and has this one no more")
 		}
 	}
@@ -450,11 +452,14 @@ func (c *Connection) talk(cmd *message.ControlCommand) {
 	}
 	t, err := network.ParseTalk(cmd.Command)
 	if err != nil {
-		c.b.tell(Event{Kind: ConsumerWarning, Text: "peer " + c.peer.Name + ": " + err.Error()})
+		c.b.tell(Event{Kind: PeerWarning, Text: c.peer.Name + ": " + err.Error()})
 		return
 	}
 	if t.Kind == network.Ask {
-		c.b.Known(c.peer.ID, t.Links, t.Keys, func(known []bool) {
+		// Whoever says that it is this peer may end connections of its own user only.
+		c.b.endOthers(c.peer.ID, t.Links,
+			func(o *Connection) bool { return o.principal.User == c.principal.User })
+		c.b.known(c.peer.ID, t.Keys, func(known []bool) {
 			c.out.Send(&message.ControlCommand{
 				Command: network.Talk{Kind: network.Known, ID: t.ID, Known: known}.Encode()})
 		})

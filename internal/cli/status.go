@@ -125,7 +125,7 @@ func bridgeNote(b *manage.Bridge) string {
 		counts = append(counts, fmt.Sprintf("%d in doubt", b.InDoubt))
 	}
 	notes := []string{strings.Join(counts, ", ")}
-	if b.Attempt > 1 {
+	if b.Attempt > 1 && b.Error != "" {
 		notes = append(notes, fmt.Sprintf("tried %d times", b.Attempt))
 	}
 	for _, t := range []string{b.Unseen, b.Error} {
