@@ -180,7 +180,11 @@ type guest struct {
 	closed string
 	gone   bool
 	number int32
+	held   bool // is not read
 }
+
+// Hold implements Holder.
+func (g *guest) Hold(on bool) { g.held = on }
 
 func (g *guest) Deliver(_ message.ConsumerID, _ message.Destination, m *message.Message, _ int32) {
 	g.got = append(g.got, m.ID)

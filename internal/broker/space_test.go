@@ -136,3 +136,61 @@ func TestPeersPersistentSendsDoNotWaitForMemory(t *testing.T) {
 		t.Errorf("a persistent send of a peer waits; %v", e)
 	}
 }
+
+func TestAConnectionIsHeldWhileTooMuchOfItWaits(t *testing.T) {
+	for _, end := range []string{"gone", "closed", "consumed"} {
+		h := open(t, nil, limited)
+		d := queueNamed("q")
+		p := h.connect("p", "p", "", nil)
+		const many = congestedBytes>>20 + 2
+		for n := range int64(many) {
+			p.Handle(p.big("p", d, n+1, 1<<20, false))
+		}
+		if !p.held {
+			t.Fatalf("a connection is read with %d bytes that wait", p.parkedBytes)
+		}
+		switch end {
+		case "gone":
+			p.Gone()
+		case "closed":
+			p.close("a test")
+		default:
+			c := h.connect("c", "c", "", nil)
+			id := c.consume("c", d)
+			for n := 0; n < len(c.got); n++ {
+				c.ack(id, d, c.got[n], message.IndividualAck, message.TransactionID{})
+			}
+			h.turn()
+		}
+		if p.held || len(h.b.held) > 0 {
+			t.Errorf("%s: it is held still", end)
+		}
+	}
+}
+
+func TestAConnectionThatWaitsForTheDiskIsHeldWhateverItHasToAcknowledge(t *testing.T) {
+	h := open(t, nil, limited)
+	g := h.connect("g", "g", "", nil)
+	g.consume("g", queueNamed("in"))
+	g.produce("g", queueNamed("in"), 1)
+	g.parkedBytes = congestedBytes
+	for undurable, want := range map[int64]bool{undurableMax: false, undurableMax + 1: true} {
+		h.b.journal.undurable = undurable
+		if g.congested() != want {
+			t.Errorf("%d bytes on their way: congested is %v", undurable, !want)
+		}
+	}
+}
+
+func TestWhatIsOnItsWayNeedsItsRoomTwice(t *testing.T) {
+	h := open(t, nil, nil)
+	g := h.connect("g", "g", "", nil)
+	g.produce("g", queueNamed("q"), 1)
+	h.space = func() store.Space { return store.Space{FreeBytes: 100, ReserveBytes: 50} }
+	for undurable, want := range map[int64]bool{25: false, 26: true} {
+		h.b.journal.undurable = undurable
+		if got := h.b.storeLacks(h.b.find(queueNamed("q"))); got != want {
+			t.Errorf("%d bytes on their way: no room is %v", undurable, got)
+		}
+	}
+}
