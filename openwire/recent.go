@@ -35,29 +35,35 @@ const internBytes = 128
 // seed makes the places of strings in the table unknown to peers.
 var seed = maphash.MakeSeed()
 
-// stringTable keeps ASCII strings by a hash of their bytes, two at each place.
-type stringTable [32][2]string
+// stringTable keeps ASCII strings by a hash of their bytes, eight at each place: the dozen names of
+// a message must not push each other out, wherever the hash puts them.
+type stringTable [8][8]string
 
-func (t *stringTable) place(raw []byte) *[2]string {
+func (t *stringTable) place(raw []byte) *[8]string {
 	return &t[maphash.Bytes(seed, raw)%uint64(len(t))]
 }
 
+// find moves what it finds one forward, so that what is used often stays.
 func (t *stringTable) find(raw []byte) (s string, ok bool) {
 	p := t.place(raw)
-	if p[0] == string(raw) {
-		return p[0], true
-	}
-	if p[1] == string(raw) {
-		p[0], p[1] = p[1], p[0]
-		return p[0], true
+	for i := range p {
+		if p[i] != string(raw) {
+			continue
+		}
+		s = p[i]
+		if i > 0 {
+			p[i-1], p[i] = s, p[i-1]
+		}
+		return s, true
 	}
 	return "", false
 }
 
-// keep stores s, whose bytes are raw, in place of the one used longest ago.
+// keep stores s, whose bytes are raw, in place of the last one.
 func (t *stringTable) keep(raw []byte, s string) {
 	p := t.place(raw)
-	p[0], p[1] = s, p[0]
+	copy(p[1:], p[:])
+	p[0] = s
 }
 
 // pathTable keeps the last few broker paths.
