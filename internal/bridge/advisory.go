@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 )
 
 // advisories is the consumer of advisories at the peer: what it got and has not acknowledged.
@@ -61,11 +62,7 @@ func (b *Bridge) advised(m *message.Message) {
 	}
 	switch c := m.Data.(type) {
 	case *message.ConsumerInfo:
-		fresh, empty, why := b.table.add(c)
-		if why != "" {
-			b.count.add(why)
-		}
-		b.demanded(fresh, empty, c.ID)
+		b.consumerSeen(c, b.selectorsIn(m))
 	case *message.RemoveInfo:
 		if id, ok := c.Object.(message.ConsumerID); ok {
 			b.removed(b.table.remove(id))
@@ -80,6 +77,30 @@ func (b *Bridge) advised(m *message.Message) {
 	if b.phase != over {
 		b.advisories.took(b, m)
 	}
+}
+
+// consumerSeen takes a consumer of the peer, or what has changed behind a bridge's subscription
+// there.
+func (b *Bridge) consumerSeen(c *message.ConsumerInfo, s network.Selectors) {
+	if c.NetworkSubscription && len(b.table.where[c.ID]) > 0 {
+		b.reselected(c, s)
+		return
+	}
+	fresh, empty, why := b.table.add(c, s)
+	if why != "" {
+		b.count.add(why)
+	}
+	b.demanded(fresh, empty, c.ID)
+}
+
+// selectorsIn reads from an advisory of a Hopwire peer what a subscription stands for.
+func (b *Bridge) selectorsIn(m *message.Message) network.Selectors {
+	if b.hello.HopwireLevel == 0 {
+		return ""
+	}
+	v, _ := m.Property(network.SelectorsProperty)
+	s, _ := v.(string)
+	return network.Selectors(s)
 }
 
 // blindSpots names what a bridge that asks for the advisories of named destinations cannot see

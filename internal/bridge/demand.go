@@ -7,13 +7,8 @@ import (
 	"hopwire/internal/loop"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
+	"hopwire/internal/policy"
 )
-
-// Selector is a parsed JMS selector as a demand table needs it.
-type Selector interface {
-	Matches(m *message.Message) bool
-	Identifiers() []string
-}
 
 // member is one remote consumer in a demand.
 type member struct {
@@ -21,8 +16,7 @@ type member struct {
 	static   bool
 	network  bool // itself a bridge's subscription
 	anything bool // no selector, or one that cannot be judged here
-	selector Selector
-	text     string
+	selects  []choice
 	clientID string // of a durable
 	durable  string // subscription name
 	path     []message.BrokerID
@@ -52,8 +46,10 @@ type demand struct {
 	priority int8
 	path     []message.BrokerID // that the subscription has, without the peer
 	inFlight int
-	window   int  // copies it may have in flight now; grows to the prefetch
-	overlaps bool // a topic demand that shares names with another
+	window   int               // copies it may have in flight now; grows to the prefetch
+	overlaps bool              // a topic demand that shares names with another
+	told     network.Selectors // what Hopwire peers of the home broker know of the members
+	telling  bool              // they are about to be told anew
 
 	settles    [network.Poisoned + 1][]message.CopyRef // ended, not yet told the home broker
 	dirty      bool
@@ -76,6 +72,7 @@ type table struct {
 	peer      message.BrokerID
 	selectors func(text string) (Selector, error)
 	demands   []*demand // in order of their making
+	touched   []*demand // whose members changed since Bridge looked
 	where     map[message.ConsumerID][]*demand
 }
 
@@ -103,7 +100,8 @@ func (t *table) admit(c *message.ConsumerInfo) message.Reason {
 // add enters a remote consumer. It gives the demands that are new, and the reason when there is
 // none at all. A consumer that is known already changes nothing. A durable subscriber that is back
 // under a new id takes its own place; empty are the demands that it is not behind any more.
-func (t *table) add(c *message.ConsumerInfo) (fresh, empty []*demand, why message.Reason) {
+func (t *table) add(c *message.ConsumerInfo,
+	s network.Selectors) (fresh, empty []*demand, why message.Reason) {
 	if why = t.admit(c); why != "" {
 		return nil, nil, why
 	}
@@ -119,7 +117,7 @@ func (t *table) add(c *message.ConsumerInfo) (fresh, empty []*demand, why messag
 		}
 		for _, d := range dests {
 			permitted = true
-			if n := t.enter(c, d); n != nil {
+			if n := t.enter(c, s, d); n != nil {
 				fresh = append(fresh, n)
 			}
 		}
@@ -147,7 +145,7 @@ func (t *table) addDirect(c *message.ConsumerInfo) (fresh, empty []*demand) {
 		return nil, nil
 	}
 	for _, part := range c.Destination.Split() {
-		if n := t.enter(c, part); n != nil {
+		if n := t.enter(c, "", part); n != nil {
 			fresh = append(fresh, n)
 		}
 	}
@@ -158,7 +156,7 @@ func (t *table) addDirect(c *message.ConsumerInfo) (fresh, empty []*demand) {
 // these: they are in no index, whatever id a peer's consumer has.
 func (t *table) addStatic() (fresh []*demand) {
 	for i, d := range t.rules.static {
-		if coveredBy(t.rules.excluded, d) {
+		if t.rules.excluded.Covers(d) {
 			continue
 		}
 		m := member{id: message.ConsumerID{Session: -1, Value: int64(i)}, static: true,
@@ -172,11 +170,13 @@ func (t *table) addStatic() (fresh []*demand) {
 }
 
 // enter puts one consumer on one destination into a demand; it gives the demand if it is new.
-func (t *table) enter(c *message.ConsumerInfo, d message.Destination) *demand {
-	m := t.member(c, d)
+func (t *table) enter(c *message.ConsumerInfo, s network.Selectors,
+	d message.Destination) *demand {
+	m := t.member(c, s, d)
 	alone := !t.folds(c, d)
 	if old := t.joinable(d, alone, m.durable != ""); old != nil {
 		old.members = append(old.members, m)
+		t.touched = append(t.touched, old)
 		t.where[c.ID] = append(t.where[c.ID], old)
 		return nil
 	}
@@ -214,32 +214,6 @@ func (t *table) folds(c *message.ConsumerInfo, d message.Destination) bool {
 	return !c.NetworkSubscription || t.opts.ConduitNetworkQueueSubscriptions
 }
 
-// peerChanges are what a peer may change in a message, so that a selector that reads them cannot
-// be judged at home.
-var peerChanges = []string{"JMSRedelivered", "JMSXDeliveryCount", "JMSXUserID"}
-
-func (t *table) member(c *message.ConsumerInfo, d message.Destination) member {
-	m := member{id: c.ID, network: c.NetworkSubscription, text: c.Selector, anything: true,
-		path: c.BrokerPath, origins: append(slices.Clone(c.NetworkConsumerPath), c.ID)}
-	if d.Kind == message.Topic && c.SubscriptionName != "" {
-		m.clientID, m.durable = c.ClientID, c.SubscriptionName
-	}
-	if c.Selector == "" || c.NetworkSubscription || t.selectors == nil {
-		return m
-	}
-	s, err := t.selectors(c.Selector)
-	if err != nil {
-		return m
-	}
-	for _, id := range s.Identifiers() {
-		if slices.Contains(peerChanges, id) {
-			return m
-		}
-	}
-	m.selector, m.anything = s, false
-	return m
-}
-
 // remove takes a remote consumer out. It gives the demands that nobody wants any more, in order.
 // A durable stays until its subscription is removed. Unknown ids are ignored.
 func (t *table) remove(id message.ConsumerID) (empty []*demand) {
@@ -264,6 +238,9 @@ func (t *table) removeIf(in []*demand, out func(member) bool) (empty []*demand) 
 			}
 		}
 		d.members = slices.DeleteFunc(d.members, out)
+		if len(d.members) < before {
+			t.touched = append(t.touched, d)
+		}
 		if len(d.members) == 0 && before > 0 {
 			empty = append(empty, d)
 		}
@@ -304,7 +281,7 @@ func (t *table) markAmong(n *demand, others []*demand) {
 		return
 	}
 	for _, x := range others {
-		if _, ok := overlap(x.dest, n.dest); ok {
+		if policy.Overlap(x.dest, n.dest) {
 			x.overlaps, n.overlaps = true, true
 		}
 	}
@@ -315,7 +292,7 @@ func (t *table) markAmong(n *demand, others []*demand) {
 func (t *table) owner(asking *demand, dest message.Destination, arrived time.Duration) *demand {
 	var best *demand
 	for _, d := range t.demands {
-		has := d == asking || d.state == active && d.since < arrived && covers(d.dest, dest)
+		has := d == asking || d.state == active && d.since < arrived && policy.Matches(d.dest, dest)
 		if has && (best == nil || d.durable && !best.durable) {
 			best = d
 		}
@@ -323,27 +300,7 @@ func (t *table) owner(asking *demand, dest message.Destination, arrived time.Dur
 	return best
 }
 
-// wanted reports whether any member takes the message.
-func (d *demand) wanted(m *message.Message) bool {
-	for i := range d.members {
-		if d.members[i].anything || d.members[i].selector.Matches(m) {
-			return true
-		}
-	}
-	return false
-}
-
 func (d *demand) isStatic() bool { return len(d.members) > 0 && d.members[0].static }
-
-// narrow reports whether all members but one judge messages.
-func (d *demand) narrow(but message.ConsumerID) bool {
-	for i := range d.members {
-		if m := &d.members[i]; m.anything && (m.id != but || m.static) {
-			return false
-		}
-	}
-	return true
-}
 
 // onlyNetworks reports whether all members are bridges' subscriptions.
 func (d *demand) onlyNetworks() bool {
@@ -419,8 +376,8 @@ func (t *table) subscription(d *demand, id message.ConsumerID,
 		Filter: &message.NetworkFilter{Broker: t.peer, MessageTTL: t.opts.MessageTTL,
 			ConsumerTTL: t.opts.ConsumerTTL},
 	}
-	if d.alone && !d.members[0].anything {
-		info.Selector = d.members[0].text
+	if m := &d.members[0]; d.alone && !m.anything && !m.network {
+		info.Selector = m.selects[0].text
 	}
 	if d.durable {
 		info.SubscriptionName = "NC-DS_" + home + "_" + d.dest.Name

@@ -456,9 +456,9 @@ func TestDemandIsThatOfTheConsumersThereAre(t *testing.T) {
 				next++
 				c := consumer(next, rapid.SampledFrom(names).Draw(t, "destination"))
 				c.NetworkSubscription = rapid.Bool().Draw(t, "network")
-				tab.add(c)
+				tab.add(c, "")
 				if rapid.Bool().Draw(t, "told twice") {
-					tab.add(c)
+					tab.add(c, "")
 				}
 				model[next] = c
 			},

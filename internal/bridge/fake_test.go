@@ -120,6 +120,10 @@ func (h *fakeHome) Subscribe(s *network.Subscription) error {
 	return nil
 }
 
+func (h *fakeHome) SetSelectors(id message.ConsumerID, s network.Selectors) {
+	h.note("selectors %v %s", h.name(id), strings.ReplaceAll(string(s), "\n", " "))
+}
+
 func (h *fakeHome) Wake(id message.ConsumerID) { h.note("wake %v", h.name(id)) }
 
 func (h *fakeHome) name(id message.ConsumerID) string {

@@ -6,6 +6,7 @@ import (
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
+	"hopwire/internal/policy"
 )
 
 // Limits of replay.
@@ -180,10 +181,7 @@ func (b *Bridge) returns(arrived, now time.Duration) time.Duration {
 // unwanted reports why no remote consumer behind the demand takes the message.
 func (d *demand) unwanted(c network.Candidate, m *message.Message, topic bool) message.Reason {
 	if !topic || !d.overlaps {
-		if !d.wanted(m) {
-			return message.SelectorNoMatch
-		}
-		return ""
+		return d.refuses(m, topic || c.Replay().WhenNoConsumers)
 	}
 	t := d.bridge.table
 	dest := d.concrete(m)
@@ -191,7 +189,7 @@ func (d *demand) unwanted(c network.Candidate, m *message.Message, topic bool) m
 		return message.DuplicateMessage
 	}
 	for _, x := range t.demands {
-		if covers(x.dest, dest) && x.wanted(m) {
+		if policy.Matches(x.dest, dest) && x.wanted(m) {
 			return ""
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
+	"hopwire/internal/policy"
 )
 
 // rampStart is how many copies a demand may have in flight when it opens; each answer allows one
@@ -202,7 +203,7 @@ func (b *Bridge) abandon() (doubted bool) {
 // wakeAll makes the home broker look again at what waits for a destination.
 func (b *Bridge) wakeAll(dest message.Destination) {
 	for _, d := range b.table.demands {
-		if d.state == active && covers(d.dest, dest) {
+		if d.state == active && policy.Matches(d.dest, dest) {
 			b.home.local.Wake(d.id)
 		}
 	}

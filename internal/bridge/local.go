@@ -15,6 +15,9 @@ type Local interface {
 	// Wake makes the broker ask the subscription's Filter again, from its first pending copy: its
 	// rules changed. It costs a look at all of them.
 	Wake(id message.ConsumerID)
+	// SetSelectors tells what the consumers behind a network subscription select now. Bridges of
+	// Hopwire peers are told of it.
+	SetSelectors(id message.ConsumerID, s network.Selectors)
 	// Unsubscribe closes a network subscription. Copies delivered and not settled go back to
 	// their places, their redelivery count as it was; settle what must not before.
 	Unsubscribe(id message.ConsumerID)

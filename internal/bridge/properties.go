@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"hopwire/internal/message"
+	"hopwire/internal/properties"
 )
 
 // Set gives an attribute its value, by its name in activemq.xml. Times are ms; networkTTL sets
@@ -195,7 +194,7 @@ func (o *Options) properties(self message.BrokerInfo) string {
 	if o.InDoubtTimeout != NeverTimeout {
 		values["inDoubtTimeout"] = strconv.FormatInt(o.InDoubtTimeout.Milliseconds(), 10)
 	}
-	return encodeProperties(values)
+	return properties.Encode(values)
 }
 
 func valueText(p any) string {
@@ -220,7 +219,7 @@ func valueText(p any) string {
 // known, and values that make no sense, leave the default.
 func optionsOf(text string) Options {
 	o := DefaultOptions(5)
-	values := decodeProperties(text)
+	values := properties.Decode(text)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		before := o
 		if _, err := o.Set(name, values[name]); err != nil {
@@ -229,125 +228,4 @@ func optionsOf(text string) Options {
 	}
 	o.UserName, o.Password, o.RemoteUserName, o.RemotePassword = "", "", "", ""
 	return o
-}
-
-// encodeProperties writes a Java properties text, keys in order.
-func encodeProperties(values map[string]string) string {
-	var b strings.Builder
-	b.WriteString("#\n")
-	for _, k := range slices.Sorted(maps.Keys(values)) {
-		escapeProperty(&b, k, true)
-		b.WriteByte('=')
-		escapeProperty(&b, values[k], false)
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-func escapeProperty(b *strings.Builder, text string, key bool) {
-	for i, u := range utf16.Encode([]rune(text)) {
-		switch {
-		case u == ' ' && (key || i == 0), u == ':', u == '=', u == '#', u == '!', u == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(byte(u))
-		case u == '\t':
-			b.WriteString(`\t`)
-		case u == '\n':
-			b.WriteString(`\n`)
-		case u == '\r':
-			b.WriteString(`\r`)
-		case u == '\f':
-			b.WriteString(`\f`)
-		case u < 0x20 || u > 0x7e:
-			const digits = "0123456789ABCDEF"
-			b.WriteString(`\u`)
-			for shift := 12; shift >= 0; shift -= 4 {
-				b.WriteByte(digits[u>>shift&15])
-			}
-		default:
-			b.WriteByte(byte(u))
-		}
-	}
-}
-
-// decodeProperties reads a Java properties text: comments, continued lines, "=" or ":" or blanks
-// between key and value, escapes.
-func decodeProperties(text string) map[string]string {
-	out := map[string]string{}
-	for _, line := range logicalLines(text) {
-		if line == "" || line[0] == '#' || line[0] == '!' {
-			continue
-		}
-		i := 0
-		for i < len(line) && !strings.ContainsRune("=: \t\f", rune(line[i])) {
-			if line[i] == '\\' {
-				i++
-			}
-			i++
-		}
-		i = min(i, len(line))
-		value := strings.TrimLeft(line[i:], " \t\f")
-		if value != "" && (value[0] == '=' || value[0] == ':') {
-			value = strings.TrimLeft(value[1:], " \t\f")
-		}
-		out[unescapeProperty(line[:i])] = unescapeProperty(value)
-	}
-	return out
-}
-
-// logicalLines joins lines that end in an odd number of backslashes with their next.
-func logicalLines(text string) []string {
-	var out []string
-	joined := ""
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	for line := range strings.FieldsFuncSeq(text, func(r rune) bool {
-		return r == '\n' || r == '\r'
-	}) {
-		line = strings.TrimLeft(line, " \t\f")
-		tail := len(line) - len(strings.TrimRight(line, `\`))
-		comment := joined == "" && line != "" && (line[0] == '#' || line[0] == '!')
-		if tail%2 == 1 && !comment {
-			joined += line[:len(line)-1]
-			continue
-		}
-		out = append(out, joined+line)
-		joined = ""
-	}
-	return append(out, joined)
-}
-
-func unescapeProperty(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var units []uint16
-	for rest := s; rest != ""; {
-		r, size := utf8.DecodeRuneInString(rest)
-		rest = rest[size:]
-		if r != '\\' || rest == "" {
-			units = append(units, utf16.Encode([]rune{r})...)
-			continue
-		}
-		e := rest[0]
-		rest = rest[1:]
-		switch e {
-		case 'u':
-			if len(rest) >= 4 {
-				if n, err := strconv.ParseUint(rest[:4], 16, 16); err == nil {
-					units, rest = append(units, uint16(n)), rest[4:]
-				}
-			}
-		case 't':
-			units = append(units, '\t')
-		case 'n':
-			units = append(units, '\n')
-		case 'r':
-			units = append(units, '\r')
-		case 'f':
-			units = append(units, '\f')
-		default:
-			units = append(units, uint16(e))
-		}
-	}
-	return string(utf16.Decode(units))
 }

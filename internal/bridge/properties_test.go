@@ -1,13 +1,10 @@
 package bridge
 
 import (
-	"maps"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"hopwire/internal/message"
 )
@@ -45,24 +42,6 @@ func TestSettingsTravelButCredentialsDoNot(t *testing.T) {
 	o.UserName, o.Password, o.RemotePassword = "", "", ""
 	if !reflect.DeepEqual(got, o) {
 		t.Errorf("got  %+v\nwant %+v\n%s", got, o, text)
-	}
-}
-
-func TestPropertiesTextSurvives(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.MapOf(rapid.StringMatching(`[ -~é]{1,8}`), rapid.String()).Draw(t, "values")
-		got := decodeProperties(encodeProperties(values))
-		if !maps.Equal(got, values) {
-			t.Fatalf("%q came back as %q", values, got)
-		}
-	})
-}
-
-func TestPropertiesForms(t *testing.T) {
-	got := decodeProperties("  a = 1\nb:2\nc 3\nd\n! no\ne=x\\\n   y\r\nf=\\u0041\\t\n\n")
-	want := map[string]string{"a": "1", "b": "2", "c": "3", "d": "", "e": "xy", "f": "A\t"}
-	if !maps.Equal(got, want) {
-		t.Errorf("got %q", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/policy"
 )
 
 // State is where a connector stands.
@@ -179,7 +180,7 @@ func (b *Bridge) waitsFor(d *demand) message.Reason {
 // explain gives the reason why messages of d have no way over this link; "" when they have one.
 func (b *Bridge) explain(d message.Destination) message.Reason {
 	for _, x := range b.table.demands {
-		if x.state == active && covers(x.dest, d) {
+		if x.state == active && policy.Covers(x.dest, d) {
 			if k := b.parked[d]; k != nil {
 				return k.reason
 			}

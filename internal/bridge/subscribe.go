@@ -25,6 +25,7 @@ func (b *Bridge) demanded(fresh, empty []*demand, id message.ConsumerID) {
 	if waits {
 		b.openWaiting()
 	}
+	b.tellChanges()
 	if len(empty) > 0 {
 		b.removed(empty)
 		return
@@ -53,6 +54,7 @@ func (b *Bridge) removed(empty []*demand) {
 		b.drain(d)
 	}
 	b.straighten(b.table.demands)
+	b.tellChanges()
 	b.home.reconsider()
 }
 
@@ -82,12 +84,12 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	b.consumers++
 	d.id = message.ConsumerID{Connection: b.local, Session: 1, Value: b.consumers}
 	info := b.table.subscription(d, d.id, b.localClientID(), b.self.Name)
-	d.priority, d.path = info.Priority, d.nearest().path
+	d.priority, d.path, d.told = info.Priority, d.nearest().path, d.selectors()
 	d.window = min(rampStart, int(b.opts.PrefetchSize))
 	d.state, d.since = active, now
 	err := b.home.local.Subscribe(&network.Subscription{
-		Info: info, Peer: b.peer.ID, Filter: d, Sink: d,
-		Doubtful: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead})
+		Info: info, Peer: b.peer.ID, Filter: d, Sink: d, Selectors: d.told,
+		Hopwire: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead})
 	if err != nil {
 		d.state, d.failed = waiting, err.Error()
 		d.retryWait = min(max(2*d.retryWait, parkFirst), parkMax)

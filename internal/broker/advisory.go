@@ -22,7 +22,7 @@ type wildAdvisory struct {
 }
 
 func (a *advisories) add(m message.Destination, s *consumer) {
-	if s.conn.network && s.conn.peer.Hopwire {
+	if s.ofHopwire() {
 		a.peers = appendOnce(a.peers, s)
 	}
 	if m.IsPattern() {
@@ -112,9 +112,20 @@ func (b *Broker) advise(name string, data message.Command, props ...message.Prop
 	if !b.heard() {
 		return
 	}
+	b.adviseTo(false, name, data, props)
+}
+
+// adviseTo publishes an advisory to whoever listens, or to the bridges of Hopwire peers only.
+func (b *Broker) adviseTo(hopwire bool, name string, data message.Command,
+	props []message.Property) {
 	topic := advisoryTopic(name)
 	subs := b.listeners(topic)
 	nets := b.networks.advisory(topic)
+	if hopwire {
+		subs = slices.DeleteFunc(slices.Clone(subs),
+			func(s *consumer) bool { return !s.ofHopwire() })
+		nets = slices.DeleteFunc(nets, func(n *netSub) bool { return !n.sub.Hopwire })
+	}
 	if len(subs) == 0 && len(nets) == 0 {
 		return
 	}
@@ -196,7 +207,8 @@ func (b *Broker) adviseConsumer(s *consumer, gone bool) {
 }
 
 // adviseSubscription tells of a consumer, a client's or a bridge's.
-func (b *Broker) adviseSubscription(info *message.ConsumerInfo, gone bool) {
+func (b *Broker) adviseSubscription(info *message.ConsumerInfo, gone bool,
+	props ...message.Property) {
 	if info.Destination.IsAdvisory() || !b.heard() {
 		return
 	}
@@ -204,8 +216,12 @@ func (b *Broker) adviseSubscription(info *message.ConsumerInfo, gone bool) {
 	if gone {
 		data = &message.RemoveInfo{Object: info.ID, LastDelivered: message.LastDeliveredUnset}
 	}
-	b.advise("Consumer."+family(info.Destination), data, message.Property{Name: "consumerCount",
-		Value: int32(b.consumerCount(info.Destination))})
+	b.advise("Consumer."+family(info.Destination), data,
+		append(b.consumerCountProperty(info.Destination), props...)...)
+}
+
+func (b *Broker) consumerCountProperty(name message.Destination) []message.Property {
+	return []message.Property{{Name: "consumerCount", Value: int32(b.consumerCount(name))}}
 }
 
 // consumerCount is the number of subscriptions on a destination, bridges' included.
@@ -261,10 +277,13 @@ func (a *advisories) replay(s *consumer) {
 	b.existing(tell)
 }
 
+// ofHopwire reports whether the consumer is the bridge of a Hopwire broker.
+func (s *consumer) ofHopwire() bool { return s.conn.network && s.conn.peer.Hopwire }
+
 // hears reports whether the consumer listens to an advisory topic.
 func (s *consumer) hears(topic message.Destination) bool {
 	for _, m := range s.members {
-		if hearsOf(m, topic, s.conn.network && s.conn.peer.Hopwire) {
+		if hearsOf(m, topic, s.ofHopwire()) {
 			return true
 		}
 	}
@@ -304,9 +323,9 @@ func (b *Broker) existing(tell func(string, message.Command, ...message.Property
 }
 
 func (b *Broker) tellSubscription(tell func(string, message.Command, ...message.Property),
-	info *message.ConsumerInfo) {
+	info *message.ConsumerInfo, props ...message.Property) {
 	if !info.Destination.IsAdvisory() {
-		tell("Consumer."+family(info.Destination), info, message.Property{Name: "consumerCount",
-			Value: int32(b.consumerCount(info.Destination))})
+		tell("Consumer."+family(info.Destination), info,
+			append(b.consumerCountProperty(info.Destination), props...)...)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 )
 
 func TestAdvisoriesNobodyAcknowledgesAreChargedAndBounded(t *testing.T) {
@@ -61,5 +62,41 @@ func TestABridgeWhosePeerTakesNoAdvisoriesIsClosed(t *testing.T) {
 	}
 	if used := h.b.memory.Used(); used != 0 {
 		t.Errorf("%d bytes are charged at the end", used)
+	}
+}
+
+func TestOnlyHopwirePeersAreToldOfOtherSelectors(t *testing.T) {
+	h := open(t, nil, nil)
+	all := topicNamed("ActiveMQ.Advisory.Consumer.>")
+	listener, peer := h.connect("l", "l", "", nil), h.connect("p", "p", "", peerNamed("p", "10"))
+	listener.consume("l", all)
+	peer.consume("p", all)
+	duplex := &bridgeEnd{}
+	h.bridge("ID:d", all, duplex)
+	activemq := &bridgeEnd{}
+	if err := h.b.Subscribe(&network.Subscription{Peer: "ID:a", Filter: activemq, Sink: activemq,
+		Info: &message.ConsumerInfo{ID: message.ConsumerID{Connection: "a"}, Destination: all,
+			PrefetchSize: 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	q := h.bridge("ID:x", queueNamed("q"), &bridgeEnd{})
+	counts := func() [4]int {
+		h.turn()
+		return [4]int{len(listener.got), len(peer.got), len(duplex.got), len(activemq.got)}
+	}
+	before := counts()
+	h.b.SetSelectors(q, `"a=1"`)
+	h.b.SetSelectors(q, `"a=1"`)
+	after := counts()
+	for i, want := range [4]int{0, 1, 1, 0} {
+		if got := after[i] - before[i]; got != want {
+			t.Errorf("listener %d was told %d times, want %d", i, got, want)
+		}
+	}
+	late := h.connect("late", "late", "", peerNamed("z", "10"))
+	late.consume("late", all)
+	h.turn()
+	if len(late.got) == 0 {
+		t.Error("a late listener was told nothing")
 	}
 }

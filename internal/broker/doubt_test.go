@@ -38,7 +38,7 @@ func (h *house) bridge(peer message.BrokerID, d message.Destination,
 	h.t.Helper()
 	id := message.ConsumerID{Connection: message.ConnectionID(peer + "/" + message.BrokerID(d.Name)),
 		Value: int64(h.Rand())}
-	if err := h.b.Subscribe(&network.Subscription{Peer: peer, Filter: e, Sink: e, Doubtful: true,
+	if err := h.b.Subscribe(&network.Subscription{Peer: peer, Filter: e, Sink: e, Hopwire: true,
 		Info: &message.ConsumerInfo{ID: id, Destination: d, PrefetchSize: 1000}}); err != nil {
 		h.t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 			n.attach(b.destination(m))
 		}
 	}
-	b.adviseSubscription(s.Info, false)
+	b.adviseSubscription(s.Info, false, s.Selectors.Properties()...)
 	if s.Info.Destination.IsAdvisory() {
 		n.replay()
 	}
@@ -91,7 +91,7 @@ func (n *netSub) attach(d *destination) {
 		return
 	}
 	slot := d.queue.Attach(n, queue.Traits{Priority: int(n.sub.Info.Priority), Network: true,
-		Ahead: n.sub.Ahead, Mark: n.sub.Doubtful})
+		Ahead: n.sub.Ahead, Mark: n.sub.Hopwire})
 	n.slots = append(n.slots, consumerSlot{d, slot})
 }
 
@@ -114,6 +114,19 @@ func (b *Broker) Wake(id message.ConsumerID) {
 			cs.slot.Rescan()
 		}
 		n.drainBacklog()
+	}
+}
+
+// SetSelectors implements bridge.Local.
+func (b *Broker) SetSelectors(id message.ConsumerID, s network.Selectors) {
+	n := b.networks.subs[id]
+	if n == nil || n.sub.Selectors == s {
+		return
+	}
+	n.sub.Selectors = s
+	if !n.sub.Info.Destination.IsAdvisory() && b.heard() {
+		b.adviseTo(true, "Consumer."+family(n.sub.Info.Destination), n.sub.Info,
+			append(b.consumerCountProperty(n.sub.Info.Destination), s.Properties()...))
 	}
 }
 
@@ -376,7 +389,7 @@ func bridgeProps(e network.Event) []message.Property {
 // existing tells a new listener of the bridges and their subscriptions.
 func (n *networks) existing(b *Broker, tell func(string, message.Command, ...message.Property)) {
 	for _, s := range n.order {
-		b.tellSubscription(tell, s.sub.Info)
+		b.tellSubscription(tell, s.sub.Info, s.sub.Selectors.Properties()...)
 	}
 	for _, p := range n.peers {
 		info := p.Peer
@@ -397,7 +410,7 @@ func (n *networks) advisory(topic message.Destination) []*netSub {
 
 func (n *netSub) hears(topic message.Destination) bool {
 	for _, m := range n.members {
-		if hearsOf(m, topic, n.sub.Doubtful) {
+		if hearsOf(m, topic, n.sub.Hopwire) {
 			return true
 		}
 	}

@@ -248,16 +248,6 @@ func TestDecryptsWhatActiveMQEncrypts(t *testing.T) {
 	}
 }
 
-func TestPropertyFilesAreJavas(t *testing.T) {
-	got := parseProperties([]byte("# c\n! c\n a = 1 \r\nb:2\nc 3\nd\\=e=4\\\n   5\n" +
-		"f=\\u00fc\\t\ng=h=i\nj\nk=\\\\\nl=\xfc\n"))
-	want := map[string]string{"a": "1 ", "b": "2", "c": "3", "d=e": "45", "f": "ü\t", "g": "h=i",
-		"j": "", "k": `\`, "l": "ü"}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-}
-
 func TestURIs(t *testing.T) {
 	for text, want := range map[string]string{
 		"tcp://h:1":                            "tcp://h:1",

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"hopwire/internal/properties"
 )
 
 // Limits on placeholders.
@@ -115,7 +117,7 @@ func (r *resolver) bean(n *node) error {
 	mode := springValues(n, "systemPropertiesModeName")
 	r.systemFirst = r.systemFirst || slices.Contains(mode, "SYSTEM_PROPERTIES_MODE_OVERRIDE")
 	for _, v := range springValues(n, "properties") {
-		maps.Copy(r.files, parseProperties([]byte(v)))
+		maps.Copy(r.files, properties.Decode(v))
 	}
 	locations := append(springValues(n, "location"), springValues(n, "locations")...)
 	for _, location := range locations {
@@ -151,7 +153,7 @@ func (r *resolver) load(location string, at Pos) error {
 		}
 		return Problem{at, fmt.Sprintf("property file %s: %v", path, err)}
 	}
-	maps.Copy(r.files, parseProperties(data))
+	maps.Copy(r.files, properties.Decode(string(data)))
 	r.read = append(r.read, path)
 	return nil
 }

@@ -16,9 +16,11 @@ type Subscription struct {
 	Peer   message.BrokerID      // where the deliveries go
 	Filter Filter                // asked for every copy, before the window is charged
 	Sink   Sink
-	// Doubtful says that the peer can be asked about copies after a crash: the broker keeps a
-	// durable mark above every sequence it delivers here.
-	Doubtful bool
+	// Selectors tells Hopwire peers what the consumers behind this one select.
+	Selectors Selectors
+	// Hopwire says that the peer is a Hopwire broker. It can be asked about copies after a crash: the
+	// broker keeps a durable mark above every sequence it delivers here.
+	Hopwire bool
 	// Ahead takes persistent copies before they are durable (forwardAhead).
 	Ahead bool
 }

@@ -113,6 +113,45 @@ func overlap(a, b []string) bool {
 	}
 }
 
+// Intersect gives the pattern for the names that both a and b take; false when there are none.
+// Neither may be a composite.
+func Intersect(a, b message.Destination) (message.Destination, bool) {
+	if a.Kind != b.Kind {
+		return message.Destination{}, false
+	}
+	common, ok := intersect(strings.Split(a.Name, "."), strings.Split(b.Name, "."))
+	return message.Destination{Kind: a.Kind, Name: strings.Join(common, ".")}, ok
+}
+
+func intersect(a, b []string) ([]string, bool) {
+	var out []string
+	for i := 0; ; i++ {
+		endA, endB := i == len(a), i == len(b)
+		switch {
+		case endA && endB:
+			return out, true
+		case !endA && a[i] == ">":
+			return restOf(out, b, i)
+		case !endB && b[i] == ">":
+			return restOf(out, a, i)
+		case endA || endB:
+			return nil, false
+		case a[i] == "*":
+			out = append(out, b[i])
+		case b[i] == "*" || a[i] == b[i]:
+			out = append(out, a[i])
+		default:
+			return nil, false
+		}
+	}
+}
+
+// restOf adds what is left of p; nothing is left when ">" stood for no element.
+func restOf(out, p []string, i int) ([]string, bool) {
+	out = append(out, p[i:]...)
+	return out, len(out) > 0
+}
+
 // List is a list of patterns, such as a network connector's includes.
 type List []message.Destination
 

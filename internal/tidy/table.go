@@ -17,12 +17,13 @@ var imports = map[string][]string{
 	"openwire/...":       {"openwire", "openwire/..."},
 	"client":             {"openwire", "openwire/...", "internal/transport", "internal/rungroup"},
 
-	"internal/message":  {"openwire/primitive"},
-	"internal/rungroup": {},
-	"internal/selector": {"internal/message"},
-	"internal/loop":     {"internal/message"},
-	"internal/policy":   {"internal/message"},
-	"internal/store":    {"internal/message", "internal/rungroup"},
+	"internal/message":    {"openwire/primitive"},
+	"internal/rungroup":   {},
+	"internal/properties": {},
+	"internal/selector":   {"internal/message"},
+	"internal/loop":       {"internal/message"},
+	"internal/policy":     {"internal/message"},
+	"internal/store":      {"internal/message", "internal/rungroup"},
 	"internal/wire": {
 		"internal/message", "internal/loop", "internal/transport", "internal/rungroup", "openwire",
 		"openwire/primitive",
@@ -39,7 +40,7 @@ var imports = map[string][]string{
 	},
 	"internal/bridge": {
 		"internal/message", "internal/network", "internal/policy", "internal/selector",
-		"internal/loop",
+		"internal/loop", "internal/properties",
 	},
 
 	"internal/link": {
@@ -67,7 +68,9 @@ var imports = map[string][]string{
 	},
 	"internal/store/...": {"internal/store", "internal/message", "internal/rungroup"},
 
-	"internal/config":     {"internal/policy", "internal/message", "internal/config/..."},
+	"internal/config": {
+		"internal/policy", "internal/message", "internal/properties", "internal/config/...",
+	},
 	"internal/config/...": {"internal/policy", "internal/message", "internal/config/..."},
 	"internal/lint": {
 		"internal/config", "internal/policy", "internal/bridge", "internal/selector",
