@@ -82,7 +82,7 @@ func (b *Bridge) advised(m *message.Message) {
 // consumerSeen takes a consumer of the peer, or what has changed behind a bridge's subscription
 // there.
 func (b *Bridge) consumerSeen(c *message.ConsumerInfo, s network.Selectors) {
-	if c.NetworkSubscription && len(b.table.where[c.ID]) > 0 {
+	if b.hello.HopwireLevel > 0 && c.NetworkSubscription && len(b.table.where[c.ID]) > 0 {
 		b.reselected(c, s)
 		return
 	}

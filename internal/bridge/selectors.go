@@ -41,7 +41,7 @@ func (t *table) member(c *message.ConsumerInfo, s network.Selectors,
 	}
 	var texts []string
 	switch {
-	case c.NetworkSubscription: // its own selector may be that of one consumer behind it
+	case c.NetworkSubscription && s != "":
 		texts, _ = s.Split() // what cannot be read counts as anything
 	case c.Selector != "":
 		texts = []string{c.Selector}

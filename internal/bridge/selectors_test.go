@@ -61,12 +61,19 @@ func TestABridgesSubscriptionStandsForTheSelectorsBehindIt(t *testing.T) {
 	check("anything", "", "", "wake queue://Q", "selectors queue://Q ")
 }
 
-func TestSelectorsFromActiveMQAreNotBelieved(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.ConsumerTTL = -1 })
-	w.connect(Hello{})
-	w.behind(1, []message.BrokerID{"ID:netC"}, "color=red")
-	if v := w.home.sub(t, "queue://Q").Filter.Verdict(colored("blue")); v.Reason != "" {
-		t.Errorf("%+v", v)
+func TestActiveMQTellsTheSelectorOfOneConsumerOnly(t *testing.T) {
+	for _, c := range []struct{ advisory, info string }{{"color=red", ""}, {"", "color=red"}} {
+		w := newWorld(t, func(o *Options) { o.ConsumerTTL = -1 })
+		w.connect(Hello{})
+		x := consumer(1, "Q")
+		x.NetworkSubscription, x.BrokerPath = true, []message.BrokerID{"ID:netC"}
+		x.Selector = c.info // when it does not fold
+		w.advise("Consumer.Queue.Q", x)
+		w.behind(1, x.BrokerPath, c.advisory) // what it never says
+		v := w.home.sub(t, "queue://Q").Filter.Verdict(colored("blue"))
+		if believed := v.Reason == message.SelectorNoMatch; believed != (c.info != "") {
+			t.Errorf("%+v: %+v", c, v)
+		}
 	}
 }
 
