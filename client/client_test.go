@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -255,7 +256,22 @@ func TestURIs(t *testing.T) {
 		{"failover:(tcp://a:1)?randomise=true", "unknown option randomise; known are backOffMulti"},
 		{"failover:(tcp://a:1", "no ')'"},
 		{"failover:(tcp://a:1)x", "options begin with"},
-		{"failover:()", "scheme"},
+		{"failover:()", `"": it is empty; use tcp://host:port`},
+		{"", "it is empty; use tcp://host:port"},
+		{"127.0.0.1:61616", "127.0.0.1:61616: no tcp:// in front; use tcp://host:port"},
+		{"localhost", "no tcp:// in front; use tcp://host:port"},
+		{"[::1]:61616", "no tcp:// in front"},
+		{"tcp:localhost:1", "no // behind tcp:; use tcp://host:port"},
+		{"tcp://h:abc", `"abc" is no port from 0 to 65535; use tcp://host:port`},
+		{"tcp://h:70000", `"70000" is no port`},
+		{"tcp://h h:1", `"h h" is no host`},
+		{"tcp://[::1:1", "brackets"},
+		{"failover:(tcp://a:1,b:2)", `"b:2": no tcp:// in front`},
+		{"static:(tcp://a:1)", `scheme "static"; use tcp://host:port`},
+		{"tcp://h:1?keepAlive=x", `option keepAlive: "x" is neither true nor false`},
+		{"tcp://h:1?wireFormat.cacheSize=x", `"x" is no whole number of 32 bits`},
+		{"tcp://h:1?connectionTimeout=1s", `"1s" is no number of milliseconds`},
+		{"tcp://h:1?a;b", "write ?name=value"},
 	} {
 		_, err := parseURI(c.uri)
 		switch {
@@ -263,6 +279,9 @@ func TestURIs(t *testing.T) {
 			t.Errorf("%s: %v", c.uri, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s gives %v, want %q", c.uri, err, c.want)
+		}
+		if err != nil && regexp.MustCompile(`strconv|parse |URL|net:|dial`).MatchString(err.Error()) {
+			t.Errorf("%s speaks Go's words: %v", c.uri, err)
 		}
 	}
 	x := must[*target](t)(parseURI("failover:(tcp://a:1,tcp://b?wireFormat.version=9)?timeout=3000" +

@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"hopwire/openwire"
@@ -94,7 +93,7 @@ func (o *consumerOptions) setters() map[string]setter {
 		"consumer.exclusive":                  truth(&o.info.Exclusive),
 		"consumer.selector":                   word(&o.info.Selector),
 		"consumer.priority": func(value string) error {
-			n, err := strconv.ParseInt(value, 10, 8)
+			n, err := whole(value, 8)
 			o.info.Priority = int8(n)
 			return err
 		},

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -95,7 +94,7 @@ func (t *target) parseFailover(rest string) error {
 	}
 	for one := range strings.SplitSeq(list, ",") {
 		if err := t.parseTCP(strings.TrimSpace(one)); err != nil {
-			return err
+			return fmt.Errorf("%q: %w", transport.Shown(strings.TrimSpace(one)), err)
 		}
 		t.endpoints[len(t.endpoints)-1].hello.Host = ""
 	}
@@ -103,25 +102,18 @@ func (t *target) parseFailover(rest string) error {
 }
 
 func (t *target) parseTCP(uri string) error {
-	u, err := url.Parse(uri)
-	if bad, is := errors.AsType[*url.Error](err); is {
-		return bad.Err // without the URI, which the caller shows
+	u, err := transport.SplitAddress(uri)
+	if err != nil {
+		return err
 	}
 	if u.Scheme != "tcp" {
 		return fmt.Errorf("scheme %q; use tcp://host:port or failover:(tcp://...)", u.Scheme)
 	}
-	if u.Hostname() == "" {
-		return fmt.Errorf("no host; write tcp://host:port")
-	}
-	port := u.Port()
-	if port == "" {
-		port = "61616"
-	}
 	e := endpoint{
-		addr: net.JoinHostPort(u.Hostname(), port), hello: openwire.DefaultHelloOptions(),
+		addr: net.JoinHostPort(u.Host, u.Port), hello: openwire.DefaultHelloOptions(),
 		version: openwire.MaxVersion, connectTimeout: 30 * time.Second, monitor: true,
 	}
-	e.hello.Host = u.Hostname()
+	e.hello.Host = u.Host
 	options := t.jmsOptions()
 	h := &e.hello
 	options["wireFormat.tightEncodingEnabled"] = truth(&h.TightEncodingEnabled)
@@ -139,7 +131,7 @@ func (t *target) parseTCP(uri string) error {
 	options["connectionTimeout"] = milliseconds(&e.connectTimeout)
 	options["keepAlive"] = truth(&e.keepAlive)
 	options["useInactivityMonitor"] = truth(&e.monitor)
-	if err := apply(u.RawQuery, options); err != nil {
+	if err := apply(u.Query, options); err != nil {
 		return err
 	}
 	if e.version < 1 || e.version > openwire.MaxVersion {
@@ -190,7 +182,8 @@ func (t *target) jmsOptions() map[string]setter {
 func apply(query string, options map[string]setter) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return err
+		return fmt.Errorf("the options cannot be read; write ?name=value&name=value, with %%XX for" +
+			" other signs")
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		set, ok := options[key]
@@ -229,36 +222,66 @@ func word(to *string) setter {
 }
 
 func truth(to *bool) setter {
-	return func(value string) (err error) { *to, err = strconv.ParseBool(value); return err }
+	return func(value string) error {
+		b, err := strconv.ParseBool(strings.ToLower(value))
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+		*to = b
+		return nil
+	}
+}
+
+// whole reads a whole number of so many bits.
+func whole(value string, bits int) (int64, error) {
+	n, err := strconv.ParseInt(value, 10, bits)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no whole number of %d bits", value, bits)
+	}
+	return n, nil
 }
 
 func number(to *int) setter {
-	return func(value string) (err error) { *to, err = strconv.Atoi(value); return err }
+	return func(value string) error {
+		n, err := whole(value, strconv.IntSize)
+		*to = int(n)
+		return err
+	}
 }
 
 func number32(to *int32) setter {
 	return func(value string) error {
-		n, err := strconv.ParseInt(value, 10, 32)
+		n, err := whole(value, 32)
 		*to = int32(n)
 		return err
 	}
 }
 
 func number64(to *int64) setter {
-	return func(value string) (err error) { *to, err = strconv.ParseInt(value, 10, 64); return err }
+	return func(value string) (err error) { *to, err = whole(value, 64); return err }
 }
 
 func decimal(to *float64) setter {
-	return func(value string) (err error) { *to, err = strconv.ParseFloat(value, 64); return err }
+	return func(value string) error {
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return fmt.Errorf("%q is no number", value)
+		}
+		*to = f
+		return nil
+	}
 }
 
 func milliseconds(to *time.Duration) setter {
 	return func(value string) error {
 		n, err := strconv.ParseInt(value, 10, 64)
-		if n > math.MaxInt64/int64(time.Millisecond) {
+		switch {
+		case err != nil:
+			return fmt.Errorf("%q is no number of milliseconds", value)
+		case n > math.MaxInt64/int64(time.Millisecond):
 			return fmt.Errorf("more milliseconds than fit")
 		}
 		*to = time.Duration(n) * time.Millisecond
-		return err
+		return nil
 	}
 }

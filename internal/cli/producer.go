@@ -18,6 +18,7 @@ import (
 	"hopwire/client"
 	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
+	"hopwire/internal/transport"
 )
 
 // farewell is how long a command takes leave from a broker.
@@ -285,7 +286,8 @@ func (c *producerCommand) message(i int) *client.Message {
 func payload(ctx context.Context, where string) (string, error) {
 	u, err := url.Parse(where)
 	if err != nil {
-		return "", usageError{fmt.Sprintf("--payloadUrl: %v", err)}
+		return "", usageError{fmt.Sprintf("--payloadUrl %q is no address; use file:///path or"+
+			" http://host/path", transport.Shown(where))}
 	}
 	var body io.ReadCloser
 	switch u.Scheme {

@@ -17,7 +17,11 @@ func (b *builder) scheme(u *URI, at Pos) *schema.Scheme {
 		for _, known := range schema.Schemes() {
 			names = append(names, known.Name)
 		}
-		b.problem(at, "unknown scheme %s%s", u.Scheme, schema.Suggest(u.Scheme, names))
+		hint := schema.Suggest(u.Scheme, names)
+		if hint == "" {
+			hint = "; use tcp://host:port"
+		}
+		b.problem(at, "unknown scheme %s%s", u.Scheme, hint)
 		return nil
 	}
 	if s.Status != schema.Honoured {
@@ -44,7 +48,7 @@ func (b *builder) transport(n *bean) *Transport {
 		return nil
 	}
 	if s != nil && u.Host == "" {
-		b.problem(at, "uri on <transportConnector>: %s has no host:port", u)
+		b.problem(at, "uri on <transportConnector>: %s has no host:port; use %s://host:port", u, u.Scheme)
 		return nil
 	}
 	notices := len(b.notices)
@@ -373,7 +377,7 @@ func (b *builder) peer(u *URI, at Pos) []Peer {
 		return nil
 	}
 	if u.Host == "" || u.Port == "" || u.Port == "0" {
-		b.problem(at, "%s has no host:port", u)
+		b.problem(at, "%s has no host:port; use %s://host:port", u, u.Scheme)
 	}
 	b.options(u, at, "client", "wireFormat.")
 	return []Peer{{URI: u}}

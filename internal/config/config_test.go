@@ -263,11 +263,17 @@ func TestURIs(t *testing.T) {
 			`tcp://b)" has a ( without its )`,
 		"masterslave:(tcp://a:1,tcp://b:1)": "masterslave:(tcp://a:1,tcp://b:1)",
 		"multicast://default?group=x":       "multicast://default group=x",
-		"localhost:61616":                   "localhost://61616",
-		"h":                                 `error: "h" has no scheme such as tcp:`,
-		"tcp://h:port":                      `error: "port" is not a port from 0 to 65535`,
-		"tcp://h:1?a=%zz":                   `error: option "a": invalid URL escape "%zz"`,
-		"static:()":                         `error: "static:()" lists no address`,
+		"localhost:61616": `error: "localhost:61616" has no scheme in front; use ` +
+			`tcp://host:port`,
+		"static:(tcp://a:1,10.0.0.1:2)": `error: "10.0.0.1:2" has no scheme in front; use ` +
+			`tcp://host:port`,
+		"tcp:h:1":            `error: "tcp:h:1" has no // behind tcp:; use tcp://host:port`,
+		"tcp://h h:1":        `error: "h h:1" is not host:port; use tcp://host:port`,
+		"tcp://u:secret@h:1": "tcp://h:1",
+		"h":                  `error: "h" has no scheme in front; use tcp://host:port`,
+		"tcp://h:port":       `error: "port" is not a port from 0 to 65535`,
+		"tcp://h:1?a=%zz":    `error: option "a": invalid URL escape "%zz"`,
+		"static:()":          `error: "static:()" lists no address`,
 		strings.Repeat("static:(", 7) + "tcp://a:1" + strings.Repeat(")", 7): "error: URIs nested " +
 			"more than 5 deep",
 	} {

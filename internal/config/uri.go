@@ -83,12 +83,19 @@ func parseURI(text string, depth int) (*URI, error) {
 	}
 	scheme, rest, found := strings.Cut(text, ":")
 	if !found || !isScheme(scheme) {
-		//nolint:revive,staticcheck // the colon is the scheme's
-		return nil, fmt.Errorf("%q has no scheme such as tcp:", shown(text))
+		return nil, noScheme(text)
+	}
+	if isAddress(text) {
+		return nil, noScheme(text)
 	}
 	u := &URI{Scheme: strings.ToLower(scheme)}
 	inner := strings.TrimPrefix(rest, "//")
 	if !strings.HasPrefix(inner, "(") && !composites[u.Scheme] {
+		s := schema.SchemeNamed(u.Scheme)
+		if s != nil && s.Status == schema.Honoured && !strings.HasPrefix(rest, "//") {
+			return nil, fmt.Errorf("%q has no // behind %s:; use %s://host:port", shown(text), u.Scheme,
+				u.Scheme)
+		}
 		return u, u.plain(rest)
 	}
 	query := ""
@@ -190,13 +197,20 @@ func (u *URI) plain(rest string) error {
 }
 
 func (u *URI) authority(s string) error {
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		s = s[i+1:] // a user, which nobody reads
+	}
+	if strings.ContainsAny(s, " \t\r\n\"'<>\\,;()") {
+		return fmt.Errorf("%q is not host:port; use %s://host:port", s, u.Scheme)
+	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
 		if strings.Contains(err.Error(), "missing port") {
 			u.Host = strings.Trim(s, "[]")
 			return nil
 		}
-		return fmt.Errorf("%q is not host:port", s)
+		return fmt.Errorf("%q is not host:port; use %s://host:port, an IPv6 address in brackets", s,
+			u.Scheme)
 	}
 	n, err := strconv.Atoi(port)
 	if err != nil || n < 0 || n > 65535 {
@@ -204,6 +218,19 @@ func (u *URI) authority(s string) error {
 	}
 	u.Host, u.Port = host, strconv.Itoa(n)
 	return nil
+}
+
+// noScheme is the error of an address without tcp: or the like.
+func noScheme(text string) error {
+	return fmt.Errorf("%q has no scheme in front; use tcp://host:port", shown(text))
+}
+
+// isAddress reports whether what looks like a scheme is a host: host:port.
+func isAddress(text string) bool {
+	text, _, _ = strings.Cut(text, "?")
+	host, port, found := strings.Cut(text, ":")
+	_, err := strconv.Atoi(port)
+	return found && err == nil && schema.SchemeNamed(strings.ToLower(host)) == nil
 }
 
 func (u *URI) query(s string) error {

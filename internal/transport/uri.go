@@ -6,7 +6,6 @@ package transport
 import (
 	"net"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -56,32 +55,23 @@ var encrypted = map[string]bool{
 
 // ParseURI reads a URI of one socket. "failover:", "static:" and the like are lists: see Members.
 func ParseURI(text string) (URI, error) {
-	text, query, _ := strings.Cut(strings.TrimSpace(text), "?")
-	scheme, rest, ok := strings.Cut(text, "://")
-	scheme = strings.ToLower(scheme)
-	if !ok || scheme == "" || rest == "" {
-		return URI{}, message.Errorf(message.Protocol,
-			"uri %q: not of the form tcp://host:61616?option=value", text)
+	shown, _, _ := strings.Cut(strings.TrimSpace(text), "?")
+	shown = Shown(shown)
+	a, err := SplitAddress(text)
+	if err != nil {
+		return URI{}, message.Errorf(message.Protocol, "uri %q: %w", shown, err)
 	}
 	switch {
-	case encrypted[scheme]:
+	case encrypted[a.Scheme]:
 		return URI{}, message.Errorf(message.Unavailable,
 			"uri %q: %s is not supported yet; a plain tcp:// or nio:// is, or a TLS proxy before it",
-			text, scheme)
-	case !sockets[scheme]:
+			shown, a.Scheme)
+	case !sockets[a.Scheme]:
 		return URI{}, message.Errorf(message.Unavailable,
-			"uri %q: the transport %q is not known; use tcp:// or nio://", text, scheme)
+			"uri %q: the transport %q is not known; use tcp:// or nio://", shown, a.Scheme)
 	}
-	u := URI{Scheme: scheme, Options: map[string]string{}, text: text}
-	address := strings.TrimSuffix(rest, "/")
-	var err error
-	if u.Host, u.Port, err = net.SplitHostPort(address); err != nil {
-		u.Host, u.Port = strings.Trim(address, "[]"), DefaultPort
-	}
-	if n, err := strconv.Atoi(u.Port); err != nil || n < 0 || n > 65535 {
-		return URI{}, message.Errorf(message.Protocol, "uri %q: %q is no port", text, u.Port)
-	}
-	if err := u.readOptions(query); err != nil {
+	u := URI{Scheme: a.Scheme, Host: a.Host, Port: a.Port, Options: map[string]string{}, text: shown}
+	if err := u.readOptions(a.Query); err != nil {
 		return URI{}, err
 	}
 	return u, nil
