@@ -216,9 +216,9 @@ func leftByKahaDB(dir string) string {
 			size += info.Size()
 		}
 	}
-	return fmt.Sprintf("the folder has %d KahaDB journals (%d MiB), which are not read: what they"+
-		" hold stays there; drain it with ActiveMQ first, or give this broker a folder of its own",
-		len(journals), size>>20)
+	return fmt.Sprintf("the folder has KahaDB's journals (files: %d, MiB: %.1f), which are not read:"+
+		" what they hold stays there; drain it with ActiveMQ first, or give this broker a folder of"+
+		" its own", len(journals), float64(size)/(1<<20))
 }
 
 // keepID gives the id that the store's broker has; a new store, or a configured id, sets it. While
@@ -241,8 +241,8 @@ func keepID(st store.Store, fresh message.BrokerID, configured bool) (message.Br
 		case err != nil:
 			return "", err
 		case len(headers) > 0:
-			return "", fmt.Errorf("%w: brokerId is %s, but the store belongs to %s and has %d"+
-				" destinations, whose messages could come twice under another id; set brokerId to that,"+
+			return "", fmt.Errorf("%w: brokerId is %s, but the store belongs to %s and has"+
+				" destinations (%d), whose messages could come twice under another id; set brokerId to that,"+
 				" leave it out, or use an empty data folder (or deleteAllMessagesOnStartup once)",
 				ErrRefused, fresh, old, len(headers))
 		}

@@ -44,7 +44,7 @@ func (c *Conn) establish(ctx context.Context, again bool) (*link, error) {
 			last = err
 		}
 		if limit >= 0 && attempt >= max(limit, 1) {
-			return nil, fmt.Errorf("gave up after %d attempts: %w", attempt, last)
+			return nil, fmt.Errorf("gave up after attempt %d: %w", attempt, last)
 		}
 		if err := pause(ctx, delay); err != nil {
 			return nil, fmt.Errorf("%w; last: %w", err, last)

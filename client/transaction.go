@@ -96,8 +96,8 @@ func (s *Session) Commit(ctx context.Context) error {
 		if err := s.Rollback(ctx); err != nil {
 			return errors.Join(ErrRolledBack, err)
 		}
-		return fmt.Errorf("%w: %d messages received before the connection was replaced did not "+
-			"come again", ErrRolledBack, stale)
+		return fmt.Errorf("%w: of what was received before the connection was replaced, %d "+
+			"did not come again", ErrRolledBack, stale)
 	}
 	select {
 	case err := <-results:

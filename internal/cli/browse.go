@@ -11,15 +11,17 @@ import (
 	"time"
 
 	"hopwire/client"
+	"hopwire/openwire"
 	"hopwire/openwire/primitive"
 )
 
 // browseCommand is hopwire browse.
 type browseCommand struct {
-	Dest     []string `arg:"" help:"Names or patterns of queues."`
-	URL      string   `name:"amqurl" default:"tcp://localhost:61616" help:"The broker's address."`
-	User     string   `help:"User name."`
-	Password string   `help:"Password."`
+	Args     []string `arg:"" optional:"" name:"dest" help:"${browseDest}"`
+	Dest     []string `name:"destination" sep:"none" placeholder:"DEST" help:"${browseSame}"`
+	URL      string   `name:"amqurl" aliases:"brokerUrl" default:"${brokerURL}" help:"${browseURL}"`
+	User     string   `placeholder:"NAME" help:"User name."`
+	Password string   `placeholder:"WORD" help:"Password."`
 	Select   []string `name:"msgsel" sep:"none" help:"Selector; NAME='a*b?' is a pattern."`
 	Exclude  []string `name:"xmsgsel" sep:"none" help:"Leave out what this selector fits."`
 	Parts    []string `short:"V" help:"Parts to show: header, custom, body."`
@@ -33,25 +35,60 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 			return usageError{fmt.Sprintf("-V %s; use header, custom or body", part)}
 		}
 	}
+	queues, err := c.queues()
+	if err != nil {
+		return err
+	}
 	conn, leave, err := dial(ctx, c.URL, c.User, c.Password, "", s.err)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	there, err := queuesOf(ctx, conn)
+	if err != nil {
+		return err
+	}
 	session, err := conn.Session(ctx, client.AutoAck)
 	if err != nil {
 		return err
 	}
-	for _, name := range c.Dest {
-		// queue:NAME is ActiveMQ's form here, queue://NAME is that of other places.
-		name = strings.TrimPrefix(strings.TrimPrefix(name, "queue://"), "queue:")
-		n, err := c.browse(ctx, session, client.Queue(name), s.out)
+	for _, q := range queues {
+		name := client.FormatDestination(q)
+		if there.lacks(q) {
+			fmt.Fprintf(s.out, "%s does not exist on this broker\n", name)
+			continue
+		}
+		n, err := c.browse(ctx, session, q, s.out)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.out, "queue://%s: %d messages\n", name, n)
+		fmt.Fprintf(s.out, "%s: %s\n", name, count(n, "message"))
 	}
 	return nil
+}
+
+// queues reads the names. queue:NAME is ActiveMQ's form here, queue://NAME that of other places.
+func (c *browseCommand) queues() ([]*client.Destination, error) {
+	var out []*client.Destination
+	for _, text := range append(slices.Clip(c.Args), c.Dest...) {
+		if name, ok := strings.CutPrefix(text, "queue:"); ok {
+			text = "queue://" + strings.TrimPrefix(name, "//")
+		}
+		d, err := client.ParseDestination(text)
+		switch {
+		case err != nil:
+			return nil, usageError{err.Error()}
+		case d.Type != openwire.TypeQueue && d.Type != openwire.TypeTempQueue,
+			strings.HasPrefix(text, "topic:"):
+			return nil, usageError{text + " is a topic, which keeps no messages; only queues can be" +
+				" browsed"}
+		}
+		out = append(out, d)
+	}
+	if len(out) == 0 {
+		return nil, usageError{"no queue is named; hopwire browse NAME shows one"}
+	}
+	return out, nil
 }
 
 // browse shows one queue and counts what it showed.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -42,6 +43,9 @@ type grammar struct {
 	Browse   browseCommand   `cmd:"" help:"Look at the messages of a queue without taking them."`
 
 	Version versionCommand `cmd:"" help:"Print the version."`
+	Help    helpCommand    `cmd:"" help:"Show the help of a command."`
+
+	VersionFlag kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // streams are where a command reads and writes.
@@ -61,7 +65,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		kong.Writers(out, errOut),
 		kong.Exit(func(c int) { exited, code = true, c }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Vars{"version": hopwire.Version},
+		words,
 	)
 	if err != nil {
 		fmt.Fprintln(errOut, "hopwire:", err)
@@ -70,12 +74,15 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
+	if args[0] == "help" {
+		args = append(slices.Clip(args[1:]), "--help")
+	}
 	parsed, err := parser.Parse(args)
 	if exited {
 		return code
 	}
 	if err != nil {
-		fmt.Fprintf(errOut, "hopwire: %v; see hopwire --help\n", err)
+		fmt.Fprintf(errOut, "hopwire: %v; see hopwire help%s\n", err, verb(parser, args[0]))
 		return exitUsage
 	}
 	ctx, cancel := interruptible()
@@ -91,6 +98,16 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		return exitCode(err)
 	}
 	return exitDone
+}
+
+// verb is a blank and the name of a command, or "" when there is no such command.
+func verb(k *kong.Kong, name string) string {
+	for _, command := range k.Model.Children {
+		if command.Name == name {
+			return " " + name
+		}
+	}
+	return ""
 }
 
 // sameSignal is how soon a signal after the first is taken for the same one: shells and supervisors
@@ -168,6 +185,11 @@ func isTerminal(w io.Writer) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}
+
+// helpCommand is hopwire help, which Main reads as --help.
+type helpCommand struct {
+	Verb string `arg:"" optional:"" name:"command" help:"The command."`
 }
 
 // versionCommand is hopwire version.

@@ -8,30 +8,37 @@ import (
 	"time"
 
 	"hopwire/client"
+	"hopwire/internal/message"
 )
 
 // consumerCommand is hopwire consumer.
 type consumerCommand struct {
 	dialFlags
-	From        string        `name:"destination" default:"queue://TEST" help:"Where from."`
-	Selector    string        `help:"JMS selector of the messages to take."`
-	Count       int64         `name:"messageCount" default:"1000" help:"Messages of each thread."`
-	SleepMs     int64         `name:"sleep" help:"Milliseconds after each message."`
-	AckMode     string        `name:"ackMode" default:"AUTO_ACKNOWLEDGE" help:"As JMS names it."`
-	Transacted  yesNo         `help:"As --ackMode SESSION_TRANSACTED."`
-	BatchSize   int64         `name:"batchSize" default:"10" help:"Messages of a commit or ack."`
-	Durable     yesNo         `help:"Use a durable subscription, named after the thread."`
-	ClientID    string        `name:"clientId" help:"Client id; --durable needs one."`
-	Threads     int           `name:"parallelThreads" default:"1" help:"Receivers at a time."`
-	BytesAsText yesNo         `name:"bytesAsText" help:"Show byte messages as text."`
-	Wait        time.Duration `default:"3s" help:"End when nothing came so long; 0 waits on."`
+	oneDestination
+	Selector    string `placeholder:"SELECTOR" help:"JMS selector of the messages to take."`
+	Count       *int64 `name:"messageCount" placeholder:"N" help:"${consumerCount}"`
+	Sleep       millis `name:"sleep" placeholder:"MS" help:"Milliseconds after each message."`
+	AckMode     string `name:"ackMode" default:"AUTO_ACKNOWLEDGE" help:"${consumerAckMode}"`
+	Transacted  yesNo  `help:"As --ackMode SESSION_TRANSACTED."`
+	BatchSize   int64  `name:"batchSize" default:"10" help:"Messages of a commit or ack."`
+	Durable     yesNo  `help:"${consumerDurable}"`
+	ClientID    string `name:"clientId" placeholder:"NAME" help:"${consumerClientID}"`
+	Threads     int    `name:"parallelThreads" default:"1" help:"Receivers at a time."`
+	BytesAsText yesNo  `name:"bytesAsText" help:"Show byte messages as text."`
+	Wait        span   `default:"3s" help:"${consumerWait}"`
 }
+
+// Help tells kong the longer text.
+func (*consumerCommand) Help() string { return words["consumerHelp"] }
+
+// allowance is how many messages a thread takes when nobody says.
+const allowance = 1000
 
 // Run receives messages and shows their bodies.
 func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
-	from, err := client.ParseDestination(c.From)
+	from, err := c.parse()
 	if err != nil {
-		return usageError{err.Error()}
+		return err
 	}
 	mode, err := c.mode()
 	if err != nil {
@@ -40,7 +47,11 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 	if bool(c.Durable) && c.ClientID == "" {
 		return usageError{"--durable needs a --clientId, which names the owner of the subscription"}
 	}
-	if c.Count < 0 || c.Threads < 1 || c.BatchSize < 1 {
+	limit := int64(allowance)
+	if c.Count != nil {
+		limit = *c.Count
+	}
+	if limit < 0 || c.Threads < 1 || c.BatchSize < 1 {
 		return usageError{"--messageCount may not be negative; --parallelThreads and --batchSize" +
 			" are at least 1"}
 	}
@@ -52,11 +63,15 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 	out := &lines{out: s.out}
 	return parallel(ctx, "consumer", c.Threads, func(ctx context.Context, name string) error {
 		started := time.Now()
-		n, err := c.receive(ctx, conn, from, mode, name, func(text string) {
+		n, err := c.receive(ctx, conn, from, mode, name, limit, func(text string) {
 			out.printf("%s: %s\n", name, text)
 		})
-		out.printf("%s: received %d messages from %s %s\n", name, n,
+		out.printf("%s: received %s from %s %s\n", name, count(n, "message"),
 			client.FormatDestination(from), rate(n, time.Since(started)))
+		if err == nil && c.Count != nil && n < limit {
+			err = message.Errorf(message.NotFound, "%d of %s: no more came within %s (--wait)", n,
+				count(limit, "message"), c.Wait)
+		}
 		return err
 	})
 }
@@ -76,7 +91,7 @@ func (c *consumerCommand) mode() (client.AckMode, error) {
 
 // receive takes the messages of one thread and counts them.
 func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *client.Destination,
-	mode client.AckMode, name string, show func(string),
+	mode client.AckMode, name string, limit int64, show func(string),
 ) (n int64, err error) {
 	session, err := conn.Session(ctx, mode)
 	if err != nil {
@@ -94,7 +109,7 @@ func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *
 		return 0, err
 	}
 	var last *client.Message
-	for n < c.Count {
+	for n < limit {
 		m, err := c.next(ctx, consumer)
 		if err != nil {
 			return n, err
@@ -111,7 +126,7 @@ func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *
 			}
 			last = nil
 		}
-		if err := pause(ctx, time.Duration(c.SleepMs)*time.Millisecond); err != nil {
+		if err := pause(ctx, c.Sleep.Duration); err != nil {
 			return n, err
 		}
 	}
@@ -124,10 +139,10 @@ func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *
 // next waits for a message; nil when none came in time.
 func (c *consumerCommand) next(ctx context.Context, consumer *client.Consumer,
 ) (*client.Message, error) {
-	if c.Wait <= 0 {
+	if c.Wait.Duration <= 0 {
 		return consumer.Receive(ctx)
 	}
-	bounded, cancel := context.WithTimeout(ctx, c.Wait)
+	bounded, cancel := context.WithTimeout(ctx, c.Wait.Duration)
 	defer cancel()
 	m, err := consumer.Receive(bounded)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -157,7 +172,7 @@ func (c *consumerCommand) text(m *client.Message) string {
 		if c.BytesAsText {
 			return string(body)
 		}
-		return fmt.Sprintf("[%s of %d bytes]", m.Kind(), len(body))
+		return fmt.Sprintf("[%s of %s]", m.Kind(), count(int64(len(body)), "byte"))
 	case nil:
 		return "[" + m.Kind() + "]"
 	}

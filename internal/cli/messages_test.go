@@ -1,56 +1,29 @@
 package cli
 
 import (
-	"context"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/alecthomas/kong"
 
 	"hopwire/test/interop/broker"
 )
 
-// verbs are the commands that send, receive and browse, and the one that reads files.
-type verbs struct {
-	Producer producerCommand `cmd:""`
-	Consumer consumerCommand `cmd:""`
-	Browse   browseCommand   `cmd:""`
-	Start    startCommand    `cmd:""`
-}
-
 // play runs a command line and gives what it printed and its exit code.
 func play(t *testing.T, args ...string) (string, int) {
 	t.Helper()
-	var v verbs
-	parser, err := kong.New(&v, kong.Exit(func(int) { t.Fatal("kong ended the process") }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := parser.Parse(args)
-	if err != nil {
-		return err.Error(), exitUsage
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	parsed.BindTo(ctx, (*context.Context)(nil))
 	var out strings.Builder
-	err = parsed.Run(&streams{out: &out, err: &out})
-	if err != nil {
-		return out.String() + err.Error(), exitCode(err)
-	}
-	return out.String(), exitDone
+	code := Main(args, strings.NewReader(""), &out, &out)
+	return out.String(), code
 }
 
 // expect runs a command line that must print what a pattern fits.
 func expect(t *testing.T, code int, pattern string, args ...string) {
 	t.Helper()
 	out, got := play(t, args...)
-	if got != code || !regexp.MustCompile(`(?s)`+pattern).MatchString(out) {
+	if got != code || !regexp.MustCompile(`(?ms)`+pattern).MatchString(out) {
 		t.Errorf("%q exits with %d and prints\n%s\nwant %d and %s", args, got, out, code, pattern)
 	}
 }
@@ -77,17 +50,17 @@ func TestActiveMQsCommandLinesSendReceiveAndBrowse(t *testing.T) {
 		"--transacted", "--batchSize", "3", "--wait", "200ms")
 	expect(t, 0, `received 0 messages`, "consumer", at, "--destination", "P", "--wait", "100ms")
 
-	expect(t, 0, `sent 1 messages`, "producer", at, "--destination", "B", "--messageSize", "3",
+	expect(t, 0, `sent 1 message `, "producer", at, "--destination", "B", "--messageSize", "3",
 		"--messageCount", "1", "--disableMessageTimestamp")
 	expect(t, 0, `\[ActiveMQBytesMessage of 3 bytes\]`, "consumer", at, "--destination", "B",
 		"--messageCount", "1", "--ackMode", "CLIENT_ACKNOWLEDGE")
-	expect(t, 0, `sent 1 messages`, "producer", at, "--destination", "F", "--payloadUrl",
+	expect(t, 0, `sent 1 message `, "producer", at, "--destination", "F", "--payloadUrl",
 		"file://"+file, "--messageCount", "1")
-	expect(t, 0, `sent 1 messages`, "producer", at, "--destination", "F", "--textMessageSize", "20",
+	expect(t, 0, `sent 1 message `, "producer", at, "--destination", "F", "--textMessageSize", "20",
 		"--messageCount", "1", "--messagePriority", "9")
-	expect(t, 0, `JMSText = from a file\n\nqueue://F: 1 messages`, "browse", amq, "queue:F",
+	expect(t, 0, `JMSText = from a file\n\nqueue://F: 1 message\n`, "browse", amq, "queue:F",
 		"--msgsel", "JMSPriority < 5, JMSDeliveryMode='PERS*'", "-V", "body")
-	expect(t, 0, `JMSText = message 0 x{10}\n\nqueue://F: 1 messages`, "browse", amq, "F",
+	expect(t, 0, `JMSText = message 0 x{10}\n\nqueue://F: 1 message\n`, "browse", amq, "F",
 		"--xmsgsel", "JMSPriority = 4", "-Vbody,header", "--view", "JMSText")
 	expect(t, 0, `from a file.*received 2 messages`, "consumer", at, "--destination", "F",
 		"--ackMode", "individual_acknowledge", "--messageCount", "2", "--sleep", "1")
@@ -115,7 +88,7 @@ func TestMistakesAreUsageAndMissingBrokersUnavailable(t *testing.T) {
 		{exitUnavailable, `refused`, "consumer --brokerUrl " + nobody},
 		{exitUnavailable, `refused`, "browse Q --amqurl " + nobody},
 		{
-			exitUnavailable, `gave up after 1 attempts`,
+			exitUnavailable, `gave up after attempt 1`,
 			"producer --brokerUrl failover:(" + nobody + ")?startupMaxReconnectAttempts=1",
 		},
 		{exitUsage, `unknown option randomise`, "producer --brokerUrl failover:(tcp://a)?randomise=1"},
@@ -129,7 +102,18 @@ func TestMistakesAreUsageAndMissingBrokersUnavailable(t *testing.T) {
 		{exitUsage, `--ackMode NEVER`, "consumer --ackMode NEVER"},
 		{exitUsage, `needs a --clientId`, "consumer --durable"},
 		{exitUsage, `-V tail`, "browse Q -Vtail"},
-		{exitUsage, `expected "<dest>`, "browse"},
+		{exitUsage, `no queue is named`, "browse"},
+		{exitUsage, `topic://T is a topic`, "browse topic://T"},
+		{exitUsage, `topic:T is a topic`, "browse topic:T"},
+		{exitUsage, `two destinations: A and --destination B`, "producer A --destination B"},
+		{exitUsage, `two destinations`, "consumer A --destination B"},
+		{
+			exitUsage, `--wait: 5 has no unit; write 5s or 5ms; see hopwire help consumer`,
+			"consumer --wait 5",
+		},
+		{exitUsage, `--wait: "soon" is no time`, "consumer --wait soon"},
+		{exitUsage, `--sleep: "soon" is no time; write milliseconds`, "producer --sleep soon"},
+		{exitUsage, `--msgTTL: -1 is from 0 to \d+ milliseconds`, "producer --msgTTL=-1"},
 		{exitUsage, `no such file`, "producer --payloadUrl /nowhere/at/all"},
 		{exitUsage, `unknown flag`, "producer --colour"},
 	} {

@@ -13,79 +13,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"hopwire/client"
-	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
 	"hopwire/internal/transport"
 )
 
-// farewell is how long a command takes leave from a broker.
-const farewell = 5 * time.Second
-
 // payloadLimit is how many bytes --payloadUrl may give.
 const payloadLimit = 100 << 20
-
-// yesNo is an option that is given alone, or followed by true or false as ActiveMQ's are.
-type yesNo bool
-
-// IsBool tells kong that the option may stand alone.
-func (*yesNo) IsBool() bool { return true }
-
-// Decode reads the option.
-func (y *yesNo) Decode(ctx *kong.DecodeContext) error {
-	*y = true
-	next := ctx.Scan.Peek()
-	text, _ := next.Value.(string)
-	text = strings.ToLower(text)
-	switch {
-	case text == "true" || text == "false":
-		ctx.Scan.Pop()
-		*y = text == "true"
-	case next.Type == kong.FlagValueToken:
-		return fmt.Errorf("%v is neither true nor false", next.Value)
-	}
-	return nil
-}
-
-// dialFlags are the options of commands that connect as a client.
-type dialFlags struct {
-	BrokerURL string `name:"brokerUrl" default:"tcp://localhost:61616" help:"tcp: or failover:."`
-	User      string `name:"user" help:"User name."`
-	Password  string `name:"password" help:"Password."`
-}
-
-// dial connects; the second result takes leave.
-func dial(ctx context.Context, uri, user, password, clientID string, errOut io.Writer,
-) (*client.Conn, func(), error) {
-	options := []client.Option{client.WithErrorHandler(func(err error) {
-		fmt.Fprintln(errOut, "hopwire:", err)
-	})}
-	if user != "" || password != "" {
-		options = append(options, client.WithLogin(user, password))
-	}
-	if clientID != "" {
-		options = append(options, client.WithClientID(clientID))
-	}
-	conn, err := client.Dial(ctx, uri, options...)
-	var refused *client.BrokerError
-	switch {
-	case errors.Is(err, client.ErrUnavailable):
-		return nil, nil, message.Errorf(message.Unavailable, "%w", err)
-	case errors.As(err, &refused) || ctx.Err() != nil:
-		return nil, nil, err
-	case err != nil:
-		return nil, nil, usageError{err.Error()}
-	}
-	return conn, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), farewell)
-		defer cancel()
-		if err := conn.Close(ctx); err != nil {
-			fmt.Fprintln(errOut, "hopwire:", err)
-		}
-	}, nil
-}
 
 // pause waits between messages.
 func pause(ctx context.Context, d time.Duration) error {
@@ -105,27 +39,27 @@ func pause(ctx context.Context, d time.Duration) error {
 // producerCommand is hopwire producer.
 type producerCommand struct {
 	dialFlags
-	To         string `name:"destination" default:"queue://TEST" help:"queue:// or topic://NAME."`
-	Persistent yesNo  `default:"true" help:"Messages survive the broker's end."`
+	oneDestination
+	Persistent yesNo  `default:"true" help:"${producerPersistent}"`
 	Count      int    `name:"messageCount" default:"1000" help:"Messages of each thread."`
-	SleepMs    int64  `name:"sleep" help:"Milliseconds between two messages."`
-	Batch      int    `name:"transactionBatchSize" help:"Messages of a transaction; 0 is none."`
+	Sleep      millis `name:"sleep" placeholder:"MS" help:"${producerSleep}"`
+	Batch      int    `name:"transactionBatchSize" placeholder:"N" help:"${producerBatch}"`
 	Threads    int    `name:"parallelThreads" default:"1" help:"Senders at the same time."`
-	TTLMs      int64  `name:"msgTTL" help:"Milliseconds until messages expire; 0 is never."`
-	Size       int    `name:"messageSize" help:"Send byte messages of this size."`
-	TextSize   int    `name:"textMessageSize" help:"Send texts of this size."`
-	Text       string `name:"message" help:"Send this text."`
-	PayloadURL string `name:"payloadUrl" help:"Send the text of a file or http address."`
-	GroupID    string `name:"msgGroupID" help:"Group that the messages belong to."`
+	TTL        millis `name:"msgTTL" placeholder:"MS" help:"${producerTTL}"`
+	Size       int    `name:"messageSize" placeholder:"BYTES" help:"${producerSize}"`
+	TextSize   int    `name:"textMessageSize" placeholder:"CHARS" help:"${producerTextSize}"`
+	Text       string `name:"message" placeholder:"TEXT" help:"Send this text."`
+	PayloadURL string `name:"payloadUrl" placeholder:"URL" help:"${producerPayloadURL}"`
+	GroupID    string `name:"msgGroupID" placeholder:"NAME" help:"${producerGroupID}"`
 	Priority   int    `name:"messagePriority" default:"4" help:"Priority, 0 to 9."`
 	Undated    yesNo  `name:"disableMessageTimestamp" help:"Leave timestamps to the broker."`
 }
 
 // Run sends messages.
 func (c *producerCommand) Run(ctx context.Context, s *streams) error {
-	to, err := client.ParseDestination(c.To)
+	to, err := c.parse()
 	if err != nil {
-		return usageError{err.Error()}
+		return err
 	}
 	if c.Priority < 0 || c.Priority > 9 {
 		return usageError{fmt.Sprintf("--messagePriority %d; it may be 0 to 9", c.Priority)}
@@ -147,7 +81,7 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 	return parallel(ctx, "producer", c.Threads, func(ctx context.Context, name string) error {
 		started := time.Now()
 		n, err := c.send(ctx, conn, to)
-		out.printf("%s: sent %d messages to %s %s\n", name, n,
+		out.printf("%s: sent %s to %s %s\n", name, count(n, "message"),
 			client.FormatDestination(to), rate(n, time.Since(started)))
 		return err
 	})
@@ -198,7 +132,7 @@ func (c *producerCommand) send(ctx context.Context, conn *client.Conn, to *clien
 		return 0, err
 	}
 	options := []client.SendOption{
-		client.Priority(c.Priority), client.TTL(time.Duration(c.TTLMs) * time.Millisecond),
+		client.Priority(c.Priority), client.TTL(c.TTL.Duration),
 	}
 	if !c.Persistent {
 		options = append(options, client.NonPersistent())
@@ -227,7 +161,7 @@ func (c *producerCommand) send(ctx context.Context, conn *client.Conn, to *clien
 			}
 		})
 		if err == nil {
-			err = pause(ctx, time.Duration(c.SleepMs)*time.Millisecond)
+			err = pause(ctx, c.Sleep.Duration)
 		}
 		if err != nil || len(refused) > 0 {
 			break
@@ -257,7 +191,7 @@ func (c *producerCommand) sendBatches(ctx context.Context, session *client.Sessi
 			}
 			committed, open = committed+open, 0
 		}
-		if err := pause(ctx, time.Duration(c.SleepMs)*time.Millisecond); err != nil {
+		if err := pause(ctx, c.Sleep.Duration); err != nil {
 			return committed, err
 		}
 	}

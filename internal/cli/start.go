@@ -19,8 +19,8 @@ import (
 type startCommand struct {
 	Files []string `arg:"" name:"file" help:"Configuration files, one broker each." type:"path"`
 
-	Compat int               `help:"Defaults of ActiveMQ 5 or 6." enum:"0,5,6" default:"0"`
-	Define map[string]string `short:"D" help:"Value of a $${name} placeholder."`
+	Compat int               `help:"${startCompat}" enum:"0,5,6" default:"0"`
+	Define map[string]string `short:"D" mapsep:"none" placeholder:"NAME=VALUE" help:"${startDefine}"`
 
 	NoWait               bool   `help:"Exit when a data folder is in use; do not wait as slave."`
 	IgnoreSecurity       bool   `help:"Start although access is restricted less than written."`

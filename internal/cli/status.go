@@ -67,8 +67,9 @@ func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 }
 
 func printStatus(out io.Writer, st *manage.Status, all bool) {
-	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %d connections  memory %s of %s  store %s%s\n",
-		st.Broker, st.Version, st.PID, age(st.UptimeMs), st.Connections, bytes(st.MemoryBytes),
+	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s of %s  store %s%s\n",
+		st.Broker, st.Version, st.PID, age(st.UptimeMs), count(st.Connections, "connection"),
+		bytes(st.MemoryBytes),
 		bytes(st.MemoryLimit), bytes(st.StoreBytes), mark(st.StoreFull, " FULL"))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
@@ -260,8 +261,9 @@ func (c *explainCommand) Run(ctx context.Context, s *streams) error {
 
 func printExplanation(out io.Writer, x *manage.Explanation) {
 	d := &x.Destination
-	fmt.Fprintf(out, "broker %s  %s: %d messages, %d in flight, %d consumers, %d network consumers\n",
-		x.Broker, d.Name, d.Size, d.InFlight, d.Consumers, d.Networks)
+	fmt.Fprintf(out, "broker %s  %s: %s, %d in flight, %s, %s\n", x.Broker, d.Name,
+		count(d.Size, "message"), d.InFlight, count(d.Consumers, "consumer"),
+		count(d.Networks, "network consumer"))
 	for _, r := range x.Rows {
 		fmt.Fprintf(out, "  %6d  %s", r.Count, r.Reason)
 		if r.Who != "" {

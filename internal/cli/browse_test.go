@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"hopwire/test/interop/broker"
+)
+
+// brokers runs a test with each kind of broker.
+func brokers(t *testing.T, o broker.Options, f func(t *testing.T, b *broker.Broker)) {
+	for _, kind := range []broker.Kind{broker.Hopwire, broker.ActiveMQ} {
+		t.Run(kind.String(), func(t *testing.T) {
+			o.Name = "one"
+			f(t, broker.Start(t, kind, o))
+		})
+	}
+}
+
+func TestBrowseTellsAQueueThatDoesNotExistFromAnEmptyOne(t *testing.T) {
+	brokers(t, broker.Options{}, func(t *testing.T, b *broker.Broker) {
+		at := "--brokerUrl=" + b.URL()
+		expect(t, 0, `received 0`, "consumer", at, "--wait", "10ms", "EMPTY.A")
+		expect(t, 0, `sent 1 message to`, "producer", at, "--messageCount", "1", "FULL.A")
+		for range 2 { // looking makes none
+			expect(t, 0, `(?m)^queue://NONE does not exist on this broker$`, "browse", at, "NONE")
+		}
+		expect(t, 0, `(?m)^queue://EMPTY.A: 0 messages$`, "browse", at, "EMPTY.A")
+		expect(t, 0, `queue://FULL.A: 1 message$.*NO.* does not exist`, "browse", at,
+			"--destination", "queue://NO", "FULL.A")
+		expect(t, 0, `(?m)^queue://NO.\* does not exist on this broker$`, "browse", at, "NO.*")
+		expect(t, 0, `JMSDestination = queue://FULL.A\n.*queue://\*.A: 1 message$`, "browse", at,
+			"*.A")
+		expect(t, 0, `queue://FULL.A,EMPTY.A: 1 message$`, "browse", at, "FULL.A,EMPTY.A")
+	})
+}
+
+func TestWithoutAdvisoriesEveryQueueIsBrowsed(t *testing.T) {
+	o := broker.Options{Attributes: `advisorySupport="false"`}
+	brokers(t, o, func(t *testing.T, b *broker.Broker) {
+		expect(t, 0, `(?m)^queue://NONE: 0 messages$`, "browse", "--amqurl", b.URL(), "NONE")
+	})
+}
+
+func TestProducerConsumerAndBrowseTakeEachOthersNames(t *testing.T) {
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "one"})
+	url, amq := "--brokerUrl="+b.URL(), "--amqurl="+b.URL()
+	expect(t, 0, `sent 1 message to queue://Q in`, "producer", amq, "Q", "--messageCount", "1",
+		"--sleep", "1ms", "--msgTTL", "10m")
+	expect(t, 0, `queue://Q: 1 message$`, "browse", url, "--destination", "queue://Q")
+	expect(t, 0, `received 1 message from queue://Q`, "consumer", amq, "--messageCount", "1", "Q")
+	expect(t, 0, `received 0 messages from topic://T`, "consumer", amq, "--wait", "1ms", "topic://T")
+}
+
+func TestAConsumerThatGetsFewerThanAskedFails(t *testing.T) {
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "one"})
+	at := "--brokerUrl=" + b.URL()
+	expect(t, 0, `sent 2 messages`, "producer", at, "Q", "--messageCount", "2")
+	expect(t, exitFailed, `received 2 messages.*hopwire: .*2 of 3 messages: no more came within 50ms`,
+		"consumer", at, "Q", "--messageCount", "3", "--wait", "50ms")
+	expect(t, exitDone, `received 0 messages`, "consumer", at, "Q", "--wait", "50ms")
+	expect(t, exitDone, `received 0 messages`, "consumer", at, "Q", "--messageCount", "0")
+}
+
+func TestADurableConsumerIsToldThatHopwireHasNone(t *testing.T) {
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "one"})
+	out, code := play(t, "consumer", "--brokerUrl="+b.URL(), "--durable", "--clientId", "me",
+		"topic://T")
+	if code != exitFailed || strings.Count(out, "\n") > 2 ||
+		!strings.Contains(out, "durable subscriptions are not supported") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+}

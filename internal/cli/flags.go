@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"hopwire/client"
+	"hopwire/internal/message"
+)
+
+// yesNo is an option that is given alone, or followed by true or false as ActiveMQ's are.
+type yesNo bool
+
+// IsBool tells kong that the option may stand alone.
+func (*yesNo) IsBool() bool { return true }
+
+// Decode reads the option.
+func (y *yesNo) Decode(ctx *kong.DecodeContext) error {
+	*y = true
+	next := ctx.Scan.Peek()
+	text, _ := next.Value.(string)
+	text = strings.ToLower(text)
+	switch {
+	case text == "true" || text == "false":
+		ctx.Scan.Pop()
+		*y = text == "true"
+	case next.Type == kong.FlagValueToken:
+		return fmt.Errorf("%v is neither true nor false", next.Value)
+	}
+	return nil
+}
+
+// millis is a time in milliseconds, as ActiveMQ's options are, or with a unit.
+type millis struct{ time.Duration }
+
+// Decode reads the option.
+func (m *millis) Decode(ctx *kong.DecodeContext) error {
+	text, err := ctx.Scan.PopValue("time")
+	if err != nil {
+		return err
+	}
+	word := text.String()
+	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+		const most = int64(1<<63-1) / int64(time.Millisecond)
+		if n < 0 || n > most {
+			return fmt.Errorf("%s is from 0 to %d milliseconds", word, most)
+		}
+		m.Duration = time.Duration(n) * time.Millisecond
+		return nil
+	}
+	m.Duration, err = time.ParseDuration(word)
+	if err != nil || m.Duration < 0 {
+		return fmt.Errorf("%q is no time; write milliseconds, or a unit as in 500ms, 10s", word)
+	}
+	return nil
+}
+
+// span is a time with a unit.
+type span struct{ time.Duration }
+
+// Decode reads the option.
+func (s *span) Decode(ctx *kong.DecodeContext) error {
+	text, err := ctx.Scan.PopValue("time")
+	if err != nil {
+		return err
+	}
+	word := text.String()
+	s.Duration, err = time.ParseDuration(word)
+	switch {
+	case err == nil && s.Duration >= 0:
+		return nil
+	case isNumber(word):
+		return fmt.Errorf("%s has no unit; write %ss or %sms", word, word, word)
+	}
+	return fmt.Errorf("%q is no time; write it with a unit, as in 500ms, 10s", word)
+}
+
+func isNumber(word string) bool {
+	_, err := strconv.ParseUint(word, 10, 64)
+	return err == nil
+}
+
+// dialFlags are the options of commands that connect as a client.
+type dialFlags struct {
+	BrokerURL string `name:"brokerUrl" aliases:"amqurl" default:"${brokerURL}" help:"${anyBrokerURL}"`
+	User      string `name:"user" placeholder:"NAME" help:"User name."`
+	Password  string `name:"password" placeholder:"WORD" help:"Password."`
+}
+
+// oneDestination is where a command sends to or takes from: an option or an argument.
+type oneDestination struct {
+	Option string `name:"destination" placeholder:"DEST" help:"${anyDest}"`
+	Arg    string `arg:"" optional:"" name:"dest" help:"The same as --destination."`
+}
+
+// parse gives the destination.
+func (d *oneDestination) parse() (*client.Destination, error) {
+	text := d.Option
+	switch {
+	case d.Option != "" && d.Arg != "":
+		return nil, usageError{fmt.Sprintf("two destinations: %s and --destination %s", d.Arg,
+			d.Option)}
+	case d.Arg != "":
+		text = d.Arg
+	case text == "":
+		text = "queue://TEST"
+	}
+	to, err := client.ParseDestination(text)
+	if err != nil {
+		return nil, usageError{err.Error()}
+	}
+	return to, nil
+}
+
+// farewell is how long a command takes leave from a broker.
+const farewell = 5 * time.Second
+
+// dial connects; the second result takes leave.
+func dial(ctx context.Context, uri, user, password, clientID string, errOut io.Writer,
+) (*client.Conn, func(), error) {
+	options := []client.Option{client.WithErrorHandler(func(err error) {
+		fmt.Fprintln(errOut, "hopwire:", err)
+	})}
+	if user != "" || password != "" {
+		options = append(options, client.WithLogin(user, password))
+	}
+	if clientID != "" {
+		options = append(options, client.WithClientID(clientID))
+	}
+	conn, err := client.Dial(ctx, uri, options...)
+	var refused *client.BrokerError
+	switch {
+	case errors.Is(err, client.ErrUnavailable):
+		return nil, nil, message.Errorf(message.Unavailable, "%w", err)
+	case errors.As(err, &refused) || ctx.Err() != nil:
+		return nil, nil, err
+	case err != nil:
+		return nil, nil, usageError{err.Error()}
+	}
+	return conn, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), farewell)
+		defer cancel()
+		if err := conn.Close(ctx); err != nil {
+			fmt.Fprintln(errOut, "hopwire:", err)
+		}
+	}, nil
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"hopwire"
+)
+
+// words are the longer texts of the help, and what else its tags name.
+var words = kong.Vars{
+	"version":   hopwire.About(),
+	"brokerURL": "tcp://localhost:61616",
+
+	"anyBrokerURL": "The broker: tcp://host:port or failover:(tcp://...). Also --amqurl.",
+	"anyDest": "Where to or from: queue://NAME, topic://NAME, or the name of a queue;" +
+		" queue://TEST if left out.",
+
+	"startCompat": "Whose defaults hold: 5 for ActiveMQ up to 5.17, 6 for 5.18 and later. 0, if" +
+		" left out, is 5 with a warning about settings that only newer versions have.",
+	"startDefine": "Value of a placeholder, which the file writes as ${...} with the name inside." +
+		" The file needs a PropertyPlaceholderConfigurer bean for that, as in ActiveMQ; what that" +
+		" bean's property files define comes first.",
+
+	"producerPersistent": "Messages survive the broker's end. So if left out; --persistent=false" +
+		" sends non-persistent ones.",
+	"producerSleep":      "Milliseconds between two messages.",
+	"producerBatch":      "Messages of a transaction; 0 is none.",
+	"producerTTL":        "Milliseconds until messages expire; 0 is never.",
+	"producerSize":       "Send byte messages of this size.",
+	"producerTextSize":   "Send texts of this size.",
+	"producerPayloadURL": "Send the text of a file or http address.",
+	"producerGroupID":    "Group that the messages belong to.",
+
+	"consumerHelp": `Exit codes: 0 when the messages asked for came, or, without --messageCount,
+when nothing more came within --wait; 1 when fewer came than --messageCount says, or something
+failed; 2 for a wrong command line; 3 when the broker cannot be reached.`,
+	"consumerCount": "Messages that each thread takes before it ends; 1000 if left out. If given," +
+		" fewer are a failure.",
+	"consumerAckMode": "AUTO_ACKNOWLEDGE, CLIENT_ACKNOWLEDGE, DUPS_OK_ACKNOWLEDGE," +
+		" INDIVIDUAL_ACKNOWLEDGE or SESSION_TRANSACTED.",
+	"consumerDurable": "Use a durable subscription of a topic, named after the thread (consumer-1," +
+		" ...). Only with ActiveMQ: Hopwire refuses durable subscriptions.",
+	"consumerClientID": "Client id; --durable needs one.",
+	"consumerWait": "End when nothing came so long; with a unit, as 500ms or 10s. 0 waits for ever," +
+		" as ActiveMQ's consumer does.",
+
+	"browseDest": "Names of queues. A pattern, A.* (one element) or A.> (any number), shows the" +
+		" messages of all queues that it fits, and A,B those of both; quote it for the shell.",
+	"browseSame": "The same as an argument.",
+	"browseURL":  "The broker: tcp://host:port or failover:(tcp://...). Also --brokerUrl.",
+}
+
+// count is a number of things: 1 message, 2 messages, 3 copies.
+func count[N int | int32 | int64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	if stem, ok := strings.CutSuffix(one, "y"); ok {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestHelpAndVersionAreFoundWhereTheyAreLookedFor(t *testing.T) {
+	expect(t, exitDone, `^hopwire \d+\.\d+\.\d+ `, "--version")
+	expect(t, exitDone, `^hopwire \d+\.\d+\.\d+ `, "version")
+	expect(t, exitDone, `^Usage: hopwire <command>`)
+	expect(t, exitDone, `^Usage: hopwire <command>`, "help")
+	expect(t, exitDone, `^Usage: hopwire consumer`, "help", "consumer")
+	expect(t, exitDone, `^Usage: hopwire explain`, "help", "explain")
+	expect(t, exitUsage, `unexpected argument nonsense`, "help", "nonsense")
+	expect(t, exitUsage, `unknown flag --colour; see hopwire help stop`, "stop", "--colour")
+}
+
+// ourWords are what kong writes for a value that nobody named.
+var ourWords = regexp.MustCompile(`INT|STRING|UINT|DURATION|FLOAT`)
+
+func TestHelpNamesWhatValuesAre(t *testing.T) {
+	for _, verb := range []string{
+		"start", "demo", "status", "explain", "stop", "producer", "consumer", "browse",
+	} {
+		out, code := play(t, "help", verb)
+		if code != exitDone {
+			t.Errorf("help %s: exit %d\n%s", verb, code, out)
+		}
+		if w := ourWords.FindString(out); w != "" {
+			t.Errorf("help %s has a value called %s\n%s", verb, w, out)
+		}
+	}
+	for verb, wants := range map[string][]string{
+		"producer": {"--msgTTL=MS", "--persistent=false", "--sleep=MS", "--amqurl"},
+		"consumer": {"--sleep=MS", "500ms", "Exit codes:", "Hopwire refuses durable", "--amqurl"},
+		"browse":   {"--brokerUrl", "A.>", "--destination"},
+		"start":    {"PropertyPlaceholderConfigurer", "5.18 and later"},
+	} {
+		out, _ := play(t, "help", verb)
+		flat := strings.Join(strings.Fields(out), " ")
+		for _, want := range wants {
+			if !strings.Contains(flat, want) {
+				t.Errorf("help %s does not say %q\n%s", verb, want, out)
+			}
+		}
+	}
+}
+
+func TestCountsAgreeWithTheirNouns(t *testing.T) {
+	for want, got := range map[string]string{
+		"1 message": count(1, "message"), "0 messages": count(int64(0), "message"),
+		"2 copies": count(2, "copy"), "1 copy": count(int32(1), "copy"),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
