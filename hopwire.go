@@ -48,6 +48,9 @@ type Options struct {
 	IgnoreUnknownPlugins bool // start without plugins of unknown classes
 	StrictListeners      bool // refuse to listen beyond this machine without authentication
 
+	// Position is the place of the broker among those of its process, which a status tells.
+	Position int
+
 	// Log gets the log lines; default is slog.Default().
 	Log *slog.Logger
 	// OnWait is called with a line that names the holder when a data folder is in use.

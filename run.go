@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"slices"
 	"time"
 
 	"hopwire/internal/bridge"
@@ -34,15 +34,6 @@ type edges struct {
 	control    *control.Server
 	stopping   chan struct{}
 }
-
-// listener is the open port of a transportConnector.
-type listener struct {
-	*openwire.Listener
-	config *config.Transport
-}
-
-// address is where the port is reached.
-func (l *listener) address() string { return l.config.URI.Scheme + "://" + l.Addr() }
 
 // connector is one bridge of a networkConnector.
 type connector struct {
@@ -85,6 +76,7 @@ func (s *Setup) Open(ctx context.Context) (*Broker, error) {
 	if err := s.mayListen(c); err != nil {
 		return nil, err
 	}
+	s.warnUnserved(c)
 	b.stopping = make(chan struct{}, 1)
 	b.stop = func() {
 		select {
@@ -115,26 +107,6 @@ func (s *Setup) Open(ctx context.Context) (*Broker, error) {
 		return nil
 	})
 	return b, nil
-}
-
-// mayListen warns of ports that are open to the network without authentication, or refuses them.
-func (s *Setup) mayListen(c *config.Broker) error {
-	if c.Auth != nil {
-		return nil
-	}
-	for _, t := range opened(c) {
-		ip := net.ParseIP(t.URI.Host)
-		if t.URI.Host == "localhost" || ip != nil && ip.IsLoopback() {
-			continue
-		}
-		line := fmt.Sprintf("%s: connector %s is open to the network and there is no authentication;"+
-			" add simpleAuthenticationPlugin or listen on 127.0.0.1", t.Pos, t.Name)
-		if s.options.StrictListeners {
-			return fmt.Errorf("%w: %s", ErrRefused, line)
-		}
-		s.options.Log.Warn(line)
-	}
-	return nil
 }
 
 // assemble makes core, bridges and loop over an open store. Nothing runs yet.
@@ -211,25 +183,6 @@ func (b *Broker) makeConnectors() error {
 		}
 	}
 	return nil
-}
-
-// opened are the transportConnectors that get a port.
-func opened(c *config.Broker) []*config.Transport {
-	var out []*config.Transport
-	for _, t := range c.Transports {
-		if t.AutoStart {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// url is where clients reach the broker: its first connector.
-func (b *Broker) url() string {
-	for _, t := range opened(b.config) {
-		return t.URI.String()
-	}
-	return "vm://" + b.config.Name
 }
 
 // open starts the loop, the control socket and the ports.
@@ -343,15 +296,6 @@ func (b *Broker) drain(ctx context.Context) error {
 	}
 }
 
-// Addresses are where the broker listens.
-func (b *Broker) Addresses() []string {
-	var out []string
-	for _, l := range b.listeners {
-		out = append(out, l.config.Name+"  "+l.address())
-	}
-	return out
-}
-
 // errEnded says that a broker answers no more.
 func (b *Broker) errEnded() error {
 	return message.Errorf(message.Unavailable, "broker %s has ended", b.config.Name)
@@ -369,6 +313,10 @@ func (b *Broker) Bridges() []manage.Bridge {
 // bridges runs on the loop.
 func (b *Broker) bridges() []manage.Bridge {
 	var out []manage.Bridge
+	for _, u := range b.config.Unserved {
+		out = append(out, manage.Bridge{Name: cmp.Or(u.Name, u.URI), URI: u.URI,
+			State: manage.NotHonoured, Error: fmt.Sprintf("line %d: %s", u.Pos.Line, u.Why)})
+	}
 	for _, c := range b.connectors {
 		out = append(out, manage.FromBridge(c.Status(), b.loop.Mono()))
 	}
@@ -381,14 +329,21 @@ func (b *Broker) bridges() []manage.Bridge {
 // Status implements manage.Subject.
 func (b *Broker) Status(ctx context.Context) (*manage.Status, error) {
 	s := &manage.Status{Version: Version, PID: pid, Compat: b.compat, DataFolder: b.DataFolder(),
+		Position: b.options.Position,
 		UptimeMs: time.Since(b.started).Milliseconds()}
 	for _, l := range b.listeners {
 		s.Connectors = append(s.Connectors, manage.Connector{Name: l.config.Name,
 			Address: l.address()})
 	}
 	if !b.loop.Call(ctx, func() {
-		s.FromBroker(b.core.Status())
+		core := b.core.Status()
+		s.FromBroker(core)
 		s.Bridges = b.bridges()
+		for i := range s.Destinations {
+			if d := &s.Destinations[i]; slices.Contains(d.Waits, string(message.NoConsumer)) {
+				d.Waits = append(d.Waits, b.wayless(core.Destinations[i].Name)...)
+			}
+		}
 	}) {
 		return nil, b.errEnded()
 	}
@@ -429,6 +384,23 @@ func (b *Broker) Explain(ctx context.Context, queue, id string) (*manage.Explana
 	case <-b.done:
 		return nil, b.errEnded()
 	}
+}
+
+// wayless are the reasons for which bridges take nothing from a destination, each once: those that
+// may pass before those that the configuration makes. It runs on the loop.
+func (b *Broker) wayless(name message.Destination) []string {
+	var passing, lasting []string
+	for _, w := range b.ways(name) {
+		to := &passing
+		switch message.Reason(w.Reason) {
+		case message.Excluded, message.NotIncluded, message.SelfConnect:
+			to = &lasting
+		}
+		if !slices.Contains(*to, w.Reason) {
+			*to = append(*to, w.Reason)
+		}
+	}
+	return append(passing, lasting...)
 }
 
 // ways tells why each bridge takes nothing from a destination, for those that do not; it runs on

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,5 +143,50 @@ func TestAStoreWithDestinationsKeepsItsBrokersID(t *testing.T) {
 			!strings.Contains(err.Error(), "activemq.xml:2:")) {
 			t.Errorf("not one line with a place: %v", err)
 		}
+	}
+}
+
+func TestAnAddressIsShownAsTheFileSaysItWithTheRealPort(t *testing.T) {
+	b := run(t, `persistent="false"`, `<transportConnectors>
+		<transportConnector name="any" uri="tcp://0.0.0.0:0?maximumConnections=9"/>
+	</transportConnectors>`, Options{})
+	st, err := b.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := st.Connectors[0].Address
+	if !regexp.MustCompile(`^tcp://0\.0\.0\.0:[1-9]\d+$`).MatchString(shown) ||
+		!slices.Equal(b.Addresses(), []string{"any  " + shown}) {
+		t.Errorf("the address is %s, at start %q", shown, b.Addresses())
+	}
+}
+
+func TestAConnectorThatNeverConnectsIsAWarningAndABridgeThatIsNotHonoured(t *testing.T) {
+	var log strings.Builder
+	b := run(t, `persistent="false"`, `<transportConnectors>
+		<transportConnector name="told" uri="tcp://127.0.0.1:0" discoveryUri="multicast://default"/>
+	</transportConnectors>
+	<networkConnectors>
+		<networkConnector name="group" uri="multicast://default"/>
+		<ldapNetworkConnector name="folk"/>
+		<multicastNetworkConnector/>
+	</networkConnectors>`, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, want := range []string{
+		`:7:\d+: network connector group never connects: discovery by multicast is not supported`,
+		`:8:\d+: network connector folk never connects`,
+		`:9:\d+: network connector multicastNetworkConnector never connects`,
+		`:4:\d+: connector told is not announced: discoveryUri is not supported`,
+	} {
+		if !regexp.MustCompile(`level=WARN msg="[^\n]*` + want).MatchString(log.String()) {
+			t.Errorf("no warning %s in\n%s", want, log.String())
+		}
+	}
+	var names []string
+	for _, n := range b.Bridges() {
+		names = append(names, n.Name+" "+n.State+" "+n.Error)
+	}
+	want := "group NOT_HONOURED line 7: discovery by multicast is not supported"
+	if len(names) != 3 || names[0] != want {
+		t.Errorf("the bridges are %q, the first should be %q", names, want)
 	}
 }

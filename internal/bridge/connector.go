@@ -184,6 +184,7 @@ func (c *Connector) followed(b *Bridge) {
 	case b.phase == resolving:
 		c.enter(Resolving)
 	case b.phase == running && b.unseen != "":
+		c.err = ""
 		c.enter(Degraded)
 	case b.phase == running:
 		c.err = ""
@@ -283,8 +284,8 @@ func selfConnect(name, remote string) error {
 
 // Status tells how the connector stands.
 func (c *Connector) Status() Status {
-	s := Status{Name: c.opts.Name, URI: c.uri(), State: c.state, Error: c.err, Since: c.since,
-		Attempt: c.attempt, Duplex: c.opts.Duplex}
+	s := Status{Name: c.opts.Name, URI: c.uri(), Addresses: len(c.opts.URIs), State: c.state,
+		Error: c.err, Since: c.since, Attempt: c.attempt, Duplex: c.opts.Duplex}
 	if c.state == Backoff {
 		s.NextTry = c.next
 	}

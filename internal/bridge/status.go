@@ -110,9 +110,10 @@ type DemandRow struct {
 // Status is a connector, or the accepting half of a duplex one, at one moment.
 type Status struct {
 	Name      string
-	URI       string
+	URI       string // linked to, else tried now or next
+	Addresses int    // that are tried in turn
 	State     State
-	Error     string // why the last link ended, or was not made
+	Error     string // why the last link ended, or was not made, and where
 	Since     time.Duration
 	Attempt   int           // failures since the last success
 	NextTry   time.Duration // monotonic; in Backoff only

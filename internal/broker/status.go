@@ -34,6 +34,9 @@ type DestinationStatus struct {
 	Parked    int // sends that wait for space
 	Counts    DestinationCounts
 	Reasons   map[message.Reason]int64
+	// Waits are the reasons that keep the oldest messages waiting, the most frequent first. Only
+	// Status fills them in.
+	Waits []message.Reason
 }
 
 // Status tells how the broker stands. Slices and maps are the caller's.
@@ -43,8 +46,11 @@ func (b *Broker) Status() Status {
 		MemoryBytes: b.memory.Used(), MemoryLimit: b.memory.Limit(),
 		StoreBytes: space.UsedBytes, StoreFull: space.Full}
 	s.Counts.Reasons = copyReasons(b.counts.Reasons)
+	budget := waitsOfAll
 	for _, d := range b.order {
-		s.Destinations = append(s.Destinations, d.status())
+		one := d.status()
+		one.Waits = d.waits(b, &budget)
+		s.Destinations = append(s.Destinations, one)
 	}
 	return s
 }

@@ -113,7 +113,11 @@ func parallel(ctx context.Context, name string, n int,
 }
 
 func rate(n int64, took time.Duration) string {
-	text := "in " + took.Round(time.Millisecond).String()
+	unit := time.Millisecond
+	if took < 10*unit {
+		unit = time.Microsecond
+	}
+	text := "in " + took.Round(unit).String()
 	if took > 0 {
 		text += fmt.Sprintf(" (%.0f/s)", float64(n)/took.Seconds())
 	}

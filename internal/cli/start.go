@@ -43,7 +43,8 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 		OnWait:          func(line string) { fmt.Fprintln(s.out, line) },
 	}
 	var setups []*hopwire.Setup
-	for _, f := range c.Files {
+	for i, f := range c.Files {
+		options.Position = i
 		setup, err := hopwire.Load(f, options)
 		if err != nil {
 			return fileError{err}
@@ -81,7 +82,7 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) err
 	defer cancel()
 	opened := newOpenings(len(setups))
 	g := rungroup.New(context.Background())
-	for _, setup := range setups {
+	for i, setup := range setups {
 		g.Go("broker "+setup.Name(), func(context.Context) error {
 			b, err := setup.Open(ctx)
 			if err != nil {
@@ -93,7 +94,7 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) err
 			}
 			opened.one()
 			b.StartBridges()
-			opened.tell(out, describe(setup, b))
+			opened.tell(out, i, describe(setup, b))
 			if err := b.Wait(); err != nil {
 				cancel()
 				return err
@@ -113,12 +114,13 @@ type openings struct {
 	all chan struct{} // closed when all are
 
 	mu      sync.Mutex
-	waiting int // to open
-	silent  int // to be described
+	waiting int      // to open
+	silent  int      // to be described
+	texts   []string // of those that opened, to be written, by position
 }
 
 func newOpenings(n int) *openings {
-	return &openings{all: make(chan struct{}), waiting: n, silent: n}
+	return &openings{all: make(chan struct{}), waiting: n, silent: n, texts: make([]string, n)}
 }
 
 // together is how long a broker's bridges wait for the ports of the others in this process.
@@ -137,14 +139,22 @@ func (o *openings) one() {
 	}
 }
 
-// tell writes what a broker is, and that all are ready behind the last.
-func (o *openings) tell(out io.Writer, text string) {
+// tell writes what a broker is, and that all are ready behind the last. Those that open together
+// are told in their order.
+func (o *openings) tell(out io.Writer, position int, text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.silent--; o.silent == 0 {
-		text += "ready\n"
+	o.texts[position] = text
+	if o.silent--; o.silent > o.waiting {
+		return // another that is open has not been described
 	}
-	fmt.Fprint(out, text)
+	for i, text := range o.texts {
+		fmt.Fprint(out, text)
+		o.texts[i] = ""
+	}
+	if o.silent == 0 {
+		fmt.Fprintln(out, "ready")
+	}
 }
 
 // describe tells in a few lines what a broker is.

@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"hopwire/internal/bridge"
 	"hopwire/internal/manage"
 	"hopwire/internal/manage/control"
 	"hopwire/internal/message"
@@ -53,11 +56,16 @@ func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	for i, client := range clients {
+	var all []*manage.Status
+	for _, client := range clients {
 		status, err := client.Status(ctx)
 		if err != nil {
 			return err
 		}
+		all = append(all, status)
+	}
+	inOrder(all)
+	for i, status := range all {
 		if i > 0 {
 			fmt.Fprintln(s.out)
 		}
@@ -66,11 +74,26 @@ func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
+// inOrder puts the brokers of a process in the order of their files, and the processes in that of
+// their first brokers' names.
+func inOrder(all []*manage.Status) {
+	first := map[int]*manage.Status{}
+	for _, s := range all {
+		if f := first[s.PID]; f == nil || s.Position < f.Position {
+			first[s.PID] = s
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *manage.Status) int {
+		return cmp.Or(cmp.Compare(first[a.PID].Broker, first[b.PID].Broker), cmp.Compare(a.PID, b.PID),
+			cmp.Compare(a.Position, b.Position))
+	})
+}
+
 func printStatus(out io.Writer, st *manage.Status, all bool) {
 	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s of %s  store %s%s\n",
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), count(st.Connections, "connection"),
-		bytes(st.MemoryBytes),
-		bytes(st.MemoryLimit), bytes(st.StoreBytes), mark(st.StoreFull, " FULL"))
+		bytes(st.MemoryBytes), bytes(st.MemoryLimit), bytes(st.StoreBytes),
+		mark(st.StoreFull, " FULL"))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
 		fmt.Fprintf(w, "  listens\t%s\t%s\n", c.Name, c.Address)
@@ -79,24 +102,39 @@ func printStatus(out io.Writer, st *manage.Status, all bool) {
 		fmt.Fprintf(w, "  bridge\t%s\t%s\t%s\t%s\n", b.Name, bridgeWay(&b), b.State, bridgeNote(&b))
 	}
 	w.Flush()
-	w = tabwriter.NewWriter(out, 2, 8, 2, ' ', tabwriter.AlignRight)
+	printDestinations(out, st.Destinations, all)
+	if len(st.Reasons) > 0 {
+		fmt.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
+			reasonList(st.Reasons))
+	}
+}
+
+// printDestinations writes a table, and below it why messages wait.
+func printDestinations(out io.Writer, list []manage.Destination, all bool) {
+	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', tabwriter.AlignRight)
 	head := "  destination\tsize\tin flight\tconsumers\tnetwork\tproducers\tenqueued\tdequeued" +
-		"\tforwarded\t reasons\t\n"
-	for _, d := range st.Destinations {
+		"\tforwarded\t\n"
+	var waits []string
+	for _, d := range list {
 		if !all && (d.Size == 0 && d.Consumers+d.Networks+d.Producers == 0 ||
 			strings.HasPrefix(d.Name, "temp-")) {
 			continue
 		}
+		counted := ""
+		if len(d.Reasons) > 0 {
+			counted = "  " + reasonList(d.Reasons)
+		}
 		fmt.Fprint(w, head)
 		head = ""
-		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t %s\t\n", d.Name, d.Size, d.InFlight,
-			d.Consumers, d.Networks, d.Producers, d.Enqueued, d.Dequeued, d.Forwarded,
-			reasonList(d.Reasons))
+		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", d.Name, d.Size, d.InFlight,
+			d.Consumers, d.Networks, d.Producers, d.Enqueued, d.Dequeued, d.Forwarded, counted)
+		if line := waiting(&d); line != "" {
+			waits = append(waits, line)
+		}
 	}
 	w.Flush()
-	if len(st.Reasons) > 0 {
-		fmt.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
-			reasonList(st.Reasons))
+	for _, line := range waits {
+		fmt.Fprintf(out, "  %s\n", line)
 	}
 }
 
@@ -105,16 +143,23 @@ func bridgeWay(b *manage.Bridge) string {
 	if b.Duplex {
 		arrow = "<-> "
 	}
-	to := b.Peer
-	if to == "" {
-		to = b.URI
-	} else if b.URI != "" {
-		to += " (" + b.URI + ")"
+	switch {
+	case b.Peer != "" && b.URI != "":
+		return arrow + b.Peer + " (" + b.URI + ")"
+	case b.Peer != "":
+		return arrow + b.Peer
+	case b.Addresses > 1 && b.State == bridge.Backoff.String():
+		return fmt.Sprintf("%snext %s, of %d addresses", arrow, b.URI, b.Addresses)
+	case b.Addresses > 1:
+		return fmt.Sprintf("%s%s, of %d addresses", arrow, b.URI, b.Addresses)
 	}
-	return arrow + to
+	return arrow + b.URI
 }
 
 func bridgeNote(b *manage.Bridge) string {
+	if b.State == manage.NotHonoured {
+		return "never connects; " + b.Error
+	}
 	counts := []string{fmt.Sprintf("forwarded %d", b.Forwarded)}
 	if b.Duplex || b.Accepted {
 		counts = append(counts, fmt.Sprintf("received %d", b.Received))
@@ -126,13 +171,14 @@ func bridgeNote(b *manage.Bridge) string {
 		counts = append(counts, fmt.Sprintf("%d in doubt", b.InDoubt))
 	}
 	notes := []string{strings.Join(counts, ", ")}
-	if b.Attempt > 1 && b.Error != "" {
-		notes = append(notes, fmt.Sprintf("tried %d times", b.Attempt))
+	if b.Unseen != "" {
+		notes = append(notes, b.Unseen)
 	}
-	for _, t := range []string{b.Unseen, b.Error} {
-		if t != "" {
-			notes = append(notes, t)
+	if b.Error != "" {
+		if b.Attempt > 1 {
+			notes = append(notes, fmt.Sprintf("tried %d times", b.Attempt))
 		}
+		notes = append(notes, "last: "+b.Error)
 	}
 	return strings.Join(notes, "; ")
 }
@@ -170,116 +216,4 @@ func bytes(n int64) string {
 		f, u = f/1024, u+1
 	}
 	return fmt.Sprintf("%.1f %ciB", f, units[u])
-}
-
-// stopCommand is hopwire stop.
-type stopCommand struct {
-	brokerFlag
-	All bool `short:"a" help:"All brokers of this user, also of several processes."`
-}
-
-// Run stops brokers and waits until they are gone.
-func (c *stopCommand) Run(ctx context.Context, s *streams) error {
-	clients, err := c.clients(ctx)
-	if err != nil {
-		return err
-	}
-	if err := c.sure(ctx, clients); err != nil {
-		return err
-	}
-	for _, client := range clients {
-		if err := client.Stop(ctx); err != nil {
-			return err
-		}
-		if err := client.AwaitEnd(ctx); err != nil {
-			return err
-		}
-		fmt.Fprintf(s.out, "broker %s stopped\n", client.Name)
-	}
-	return nil
-}
-
-// sure refuses to stop the brokers of several processes that nobody named.
-func (c *stopCommand) sure(ctx context.Context, clients []*control.Client) error {
-	if c.All || c.Broker != "" {
-		return nil
-	}
-	pids := map[int]bool{}
-	var names []string
-	for _, client := range clients {
-		st, err := client.Status(ctx)
-		if err != nil {
-			return err
-		}
-		pids[st.PID] = true
-		names = append(names, client.Name)
-	}
-	if len(pids) > 1 {
-		return usageError{fmt.Sprintf("brokers of %d processes are running (%s); stop one with"+
-			" --broker NAME, or --all", len(pids), strings.Join(names, ", "))}
-	}
-	return nil
-}
-
-// explainCommand is hopwire explain.
-type explainCommand struct {
-	brokerFlag
-	Queue   string `arg:"" help:"Name of the queue, or temp-queue://NAME."`
-	Message string `short:"m" help:"Only this message." placeholder:"ID"`
-}
-
-// Run prints why the queue's messages are where they are.
-func (c *explainCommand) Run(ctx context.Context, s *streams) error {
-	clients, err := c.clients(ctx)
-	if err != nil {
-		return err
-	}
-	found := false
-	var asked []string
-	for _, client := range clients {
-		asked = append(asked, client.Name)
-		x, err := client.Explain(ctx, c.Queue, c.Message)
-		if err != nil && message.KindOf(err) == message.NotFound {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		found = true
-		printExplanation(s.out, x)
-	}
-	if found {
-		return nil
-	}
-	what := "queue " + c.Queue
-	if c.Message != "" {
-		what = "message " + c.Message + " on " + what
-	}
-	return message.Errorf(message.NotFound, "no running broker has %s (asked: %s)", what,
-		strings.Join(asked, ", "))
-}
-
-func printExplanation(out io.Writer, x *manage.Explanation) {
-	d := &x.Destination
-	fmt.Fprintf(out, "broker %s  %s: %s, %d in flight, %s, %s\n", x.Broker, d.Name,
-		count(d.Size, "message"), d.InFlight, count(d.Consumers, "consumer"),
-		count(d.Networks, "network consumer"))
-	for _, r := range x.Rows {
-		fmt.Fprintf(out, "  %6d  %s", r.Count, r.Reason)
-		if r.Who != "" {
-			fmt.Fprintf(out, "  (%s)", r.Who)
-		}
-		fmt.Fprintf(out, "\n          released by %s\n", r.Releases)
-		if r.Example != "" {
-			fmt.Fprintf(out, "          the oldest came %s ago; for example %s\n", age(r.SinceMs),
-				r.Example)
-		}
-	}
-	if x.StoredOnly > 0 {
-		fmt.Fprintf(out, "  %6d  wait in the store behind these and are looked at when they are read\n",
-			x.StoredOnly)
-	}
-	for _, w := range x.Ways {
-		fmt.Fprintf(out, "  bridge %s takes none: %s\n", w.Bridge, w.Reason)
-	}
 }

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"hopwire"
+	"hopwire/internal/manage"
+	"hopwire/internal/message"
 )
 
 // words are the longer texts of the help, and what else its tags name.
@@ -51,6 +54,75 @@ failed; 2 for a wrong command line; 3 when the broker cannot be reached.`,
 		" messages of all queues that it fits, and A,B those of both; quote it for the shell.",
 	"browseSame": "The same as an argument.",
 	"browseURL":  "The broker: tcp://host:port or failover:(tcp://...). Also --brokerUrl.",
+}
+
+// reasonWords are the reasons for which messages wait, in few words.
+var reasonWords = map[message.Reason]string{
+	message.NoConsumer:           "no consumer",
+	message.NoDemand:             "no demand from peers",
+	message.DemandUnseen:         "a peer's demand is not seen",
+	message.Excluded:             "excluded by a connector",
+	message.NotIncluded:          "not included by a connector",
+	message.SelectorNoMatch:      "no selector takes them",
+	message.NoLocal:              "not for the consumer that sent them",
+	message.NotTarget:            "meant for another consumer",
+	message.WindowFull:           "the consumers' prefetch is used up",
+	message.RemoteWindowFull:     "no room at a peer",
+	message.RemoteDenied:         "a peer refuses the bridge's user",
+	message.RemoteSilent:         "a peer does not answer",
+	message.BridgeDown:           "a bridge is down",
+	message.AlreadyVisited:       "they came from that peer",
+	message.ReplayOff:            "they came from that peer",
+	message.ReplayDelay:          "replayDelay is not over",
+	message.LocalConsumerPresent: "a local consumer is there",
+	message.TTLMessage:           "messageTTL is used up",
+	message.TTLConsumer:          "consumerTTL is used up",
+	message.RateLimit:            "rate limit",
+	message.FrameTooBig:          "too large for a peer",
+	message.NotEncodable:         "cannot be written for a peer",
+	message.InDoubt:              "in doubt: a peer may have them",
+	message.InTransaction:        "a transaction is open",
+	message.Expired:              "expired",
+	message.MemoryFull:           "sends wait for memory",
+	message.StoreFull:            "sends wait for the store",
+	message.SelfConnect:          "a bridge leads back here",
+}
+
+// waitsMost is how many reasons a line of status names.
+const waitsMost = 3
+
+// waiting tells in a line why messages of a queue wait; "" when none do, or just go.
+func waiting(d *manage.Destination) string {
+	var why []string
+	for _, r := range d.Waits {
+		if message.Reason(r) == message.Committing {
+			continue
+		}
+		text := reasonWords[message.Reason(r)]
+		if text == "" {
+			text = r
+		}
+		if !slices.Contains(why, text) {
+			why = append(why, text)
+		}
+	}
+	if len(why) == 0 {
+		return ""
+	}
+	more := ""
+	if len(why) > waitsMost {
+		why, more = why[:waitsMost], ", ..."
+	}
+	wait := ""
+	if n := d.Size - int64(d.InFlight); n > 0 {
+		wait = " " + count(n, "message") + " wait:"
+		if n == 1 {
+			wait = " 1 message waits:"
+		}
+	}
+	name := strings.TrimPrefix(d.Name, "queue://")
+	return fmt.Sprintf("%s:%s %s%s; see hopwire explain %s", d.Name, wait, strings.Join(why, ", "),
+		more, name)
 }
 
 // count is a number of things: 1 message, 2 messages, 3 copies.

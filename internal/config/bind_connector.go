@@ -73,6 +73,7 @@ func (b *builder) transport(n *bean) *Transport {
 		UpdateClusterClientsOnRemove: n.bool("updateClusterClientsOnRemove"),
 		AuditNetworkProducers:        n.bool("auditNetworkProducers"),
 		AutoStart:                    n.bool("autoStart"),
+		DiscoveryURI:                 n.text("discoveryUri"),
 	}
 	if !t.AutoStart {
 		b.notice(n.at("autoStart"), Warning, "connector %s is not opened: autoStart is false", t.Name)
@@ -110,10 +111,17 @@ func (b *builder) networks(n *bean, out *Broker) {
 	seen := make(map[string]*Network)
 	for _, c := range n.many("networkConnectors") {
 		if c.el.Open {
+			out.Unserved = append(out.Unserved, Unserved{Pos: c.pos, Name: c.label, URI: c.el.Name,
+				Why: "<" + c.el.Name + "> is not supported"})
 			continue
 		}
 		net := b.network(c)
 		if net == nil {
+			continue
+		}
+		if net.Links == nil {
+			out.Unserved = append(out.Unserved, Unserved{Pos: net.Pos, Name: net.Name,
+				URI: net.URI.String(), Why: "discovery by " + net.URI.Scheme + " is not supported"})
 			continue
 		}
 		if first := seen[net.Name]; first != nil {
@@ -129,7 +137,8 @@ func (b *builder) networks(n *bean, out *Broker) {
 	}
 }
 
-// network binds <networkConnector>; nil when it is not used.
+// network binds <networkConnector>; nil when it is wrong. It is without links when its kind is not
+// honoured.
 func (b *builder) network(n *bean) *Network {
 	out := &Network{
 		Pos:                              n.pos,
@@ -299,7 +308,6 @@ func (b *builder) links(n *bean, c *Network) bool {
 	case slices.Contains([]string{"zeroconf", "ldap", "discovery", "fanout"}, u.Scheme):
 		b.notice(at, NotHonoured, "network connector %s is not started: %s is not supported", c.Name,
 			u.Scheme)
-		return false
 	default:
 		b.problem(at, "unknown discovery agent %s%s", u.Scheme, schema.Suggest(u.Scheme,
 			[]string{"static", "masterslave", "multicast", "failover", "simple"}))

@@ -17,6 +17,7 @@ type bean struct {
 	values map[string]setting
 	props  map[string][]*bean
 	compat int
+	label  string // the name of an open element, as written
 }
 
 // setting is a value with its place.
@@ -76,6 +77,7 @@ func (b *builder) bean(n *node, el *schema.Element) *bean {
 		props: make(map[string][]*bean), compat: b.compat}
 	b.use(n.pos, el.Status, "<"+el.Name+">", el.Doc)
 	if el.Open {
+		out.label = n.get("name")
 		return out
 	}
 	for _, a := range n.attrs {

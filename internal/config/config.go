@@ -155,6 +155,7 @@ type Broker struct {
 	Destinations []message.Destination // created at start
 	Transports   []*Transport
 	Networks     []*Network
+	Unserved     []Unserved  // network connectors that never connect
 	Auth         *SimpleAuth // nil: everybody may connect
 	Statistics   bool        // statisticsBrokerPlugin
 	Virtual      []Virtual

@@ -25,7 +25,8 @@ type Transport struct {
 	UpdateClusterClientsOnRemove bool
 	UpdateClusterFilter          []string // Java patterns of broker names; empty: all
 	AuditNetworkProducers        bool
-	AutoStart                    bool // false: the port stays closed
+	AutoStart                    bool   // false: the port stays closed
+	DiscoveryURI                 string // nobody is told of the port there
 }
 
 // Network is one networkConnector. Fields are named after its attributes, see package schema.
@@ -75,6 +76,14 @@ type Network struct {
 
 	InDoubtTimeout time.Duration // -1 ms: for ever
 	ForwardAhead   bool
+}
+
+// Unserved is a network connector of a kind that is not honoured.
+type Unserved struct {
+	Pos  Pos
+	Name string // as written, "" without one
+	URI  string // without options; the element's name where it has none
+	Why  string
 }
 
 // Link is one bridge: the addresses of one peer, tried in turn.

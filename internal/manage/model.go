@@ -30,6 +30,7 @@ type Status struct {
 	ID           string        `json:"id"`
 	Version      string        `json:"version"`
 	PID          int           `json:"pid"`
+	Position     int           `json:"position"` // among the brokers of the process, from 0
 	Compat       int           `json:"compat"`
 	DataFolder   string        `json:"dataFolder,omitempty"`
 	UptimeMs     int64         `json:"uptimeMs"`
@@ -83,14 +84,18 @@ type Destination struct {
 	Forwarded  int64         `json:"forwarded"`
 	Duplicates int64         `json:"duplicates"`
 	Reasons    []ReasonCount `json:"reasons"`
+	// Waits are the reasons that keep the oldest messages waiting here, the most frequent first; with
+	// NO_CONSUMER also those for which bridges take none. An Explanation looks at every message.
+	Waits []string `json:"waits,omitempty"`
 }
 
 // Bridge is one network bridge, made by us or by a peer.
 type Bridge struct {
 	Name      string        `json:"name"`
-	URI       string        `json:"uri"`
+	URI       string        `json:"uri"`       // linked to, else tried now or next
+	Addresses int           `json:"addresses"` // that are tried in turn
 	State     string        `json:"state"`
-	Error     string        `json:"error,omitempty"`
+	Error     string        `json:"error,omitempty"`  // with the address that it happened at
 	Unseen    string        `json:"unseen,omitempty"` // demand the bridge cannot see
 	SinceMs   int64         `json:"sinceMs"`
 	Attempt   int           `json:"attempt"`
@@ -106,6 +111,9 @@ type Bridge struct {
 	Demands   []Demand      `json:"demands"`
 	Reasons   []ReasonCount `json:"reasons"`
 }
+
+// NotHonoured is the state of a network connector of a kind that Hopwire does not have.
+const NotHonoured = "NOT_HONOURED"
 
 // Demand is one network subscription of a bridge.
 type Demand struct {
@@ -158,7 +166,11 @@ func (s *Status) FromBroker(b broker.Status) {
 }
 
 func destination(d *broker.DestinationStatus) Destination {
-	return Destination{Name: d.Name.String(), Size: d.Size, InFlight: d.InFlight,
+	var waits []string
+	for _, r := range d.Waits {
+		waits = append(waits, string(r))
+	}
+	return Destination{Waits: waits, Name: d.Name.String(), Size: d.Size, InFlight: d.InFlight,
 		Consumers: d.Consumers, Networks: d.Networks, Producers: d.Producers, Parked: d.Parked,
 		Enqueued: d.Counts.Enqueued, Dequeued: d.Counts.Dequeued, Forwarded: d.Counts.Forwarded,
 		Duplicates: d.Counts.Duplicates, Reasons: reasons(d.Reasons)}
@@ -166,8 +178,8 @@ func destination(d *broker.DestinationStatus) Destination {
 
 // FromBridge gives one bridge; now is the loop's monotonic clock.
 func FromBridge(b bridge.Status, now time.Duration) Bridge {
-	out := Bridge{Name: b.Name, URI: b.URI, State: b.State.String(), Error: b.Error,
-		Unseen: b.Unseen, SinceMs: (now - b.Since).Milliseconds(), Attempt: b.Attempt,
+	out := Bridge{Name: b.Name, URI: b.URI, Addresses: b.Addresses, State: b.State.String(),
+		Error: b.Error, Unseen: b.Unseen, SinceMs: (now - b.Since).Milliseconds(), Attempt: b.Attempt,
 		Peer: b.Peer.Name, PeerID: string(b.Peer.ID), Hopwire: b.Hopwire, Duplex: b.Duplex,
 		Accepted: b.Accepted, InFlight: b.InFlight, InDoubt: b.InDoubt, Forwarded: b.Forwarded,
 		Received: b.Received}

@@ -185,6 +185,28 @@ func (q *Queue) Walk(f func(*Copy) bool) {
 	}
 }
 
+// Oldest calls f for the first pending copies in memory, n at most, in the order of dispatch.
+func (q *Queue) Oldest(n int, f func(*Copy)) {
+	for _, l := range []int8{returned, main} {
+		q.lanes[l].each(0, func(c *Copy) bool {
+			if n--; n >= 0 {
+				f(c)
+			}
+			return n > 0
+		})
+	}
+}
+
+// Doubted reports whether a copy is out because a peer may have it.
+func (q *Queue) Doubted() bool {
+	for _, c := range q.out {
+		if len(c.Doubts) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Refusals evaluates a copy against every slot: the same decision that Dispatch obeys.
 func (q *Queue) Refusals(c *Copy, f func(s *Slot, v message.Verdict)) {
 	now := q.env.Mono()

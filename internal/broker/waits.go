@@ -1,0 +1,48 @@
+package broker
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+)
+
+// How many waiting copies a Status looks at: of one queue, and of all, so that it takes some
+// milliseconds at most. Explain looks at all.
+const (
+	waitsOfQueue = 50
+	waitsOfAll   = 5000
+)
+
+// waits gives the reasons that keep the oldest copies of a queue waiting, the most frequent first.
+// budget is what may still be looked at.
+func (d *destination) waits(b *Broker, budget *int) []message.Reason {
+	if d.queue == nil {
+		return nil
+	}
+	counts := map[message.Reason]int{}
+	if d.queue.Pending() > 0 && len(d.queue.Slots()) == 0 {
+		counts[message.NoConsumer]++
+	} else if n := min(waitsOfQueue, *budget); n > 0 {
+		e := &explainer{b: b, d: d, rows: map[rowKey]*ExplainRow{}}
+		d.queue.Oldest(n, func(c *queue.Copy) {
+			*budget -= len(d.queue.Slots())
+			e.look(c)
+		})
+		for k, row := range e.rows {
+			counts[k.reason] += int(row.Count)
+		}
+	}
+	out := slices.SortedFunc(maps.Keys(counts), func(x, y message.Reason) int {
+		return cmp.Or(counts[y]-counts[x], cmp.Compare(x, y))
+	})
+	if d.queue.Doubted() {
+		out = append(out, message.InDoubt)
+	}
+	if len(d.parked) > 0 {
+		out = append(out, d.parked[0].wait.reason)
+	}
+	return out
+}

@@ -1,0 +1,48 @@
+package broker
+
+import (
+	"slices"
+	"testing"
+
+	"hopwire/internal/message"
+)
+
+// waitsOf is what a status says about a queue.
+func (h *house) waitsOf(d message.Destination) []message.Reason {
+	for _, s := range h.b.Status().Destinations {
+		if s.Name == d {
+			return s.Waits
+		}
+	}
+	return nil
+}
+
+func TestAStatusTellsWhyTheOldestMessagesWait(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	p := h.connect("p", "p", "", nil)
+	for i := range int64(2 * waitsOfQueue) {
+		p.produce("p", q, i+1)
+	}
+	if got := h.waitsOf(q); !slices.Equal(got, []message.Reason{message.NoConsumer}) {
+		t.Errorf("without a consumer: %v", got)
+	}
+	g := h.connect("g", "g", "", nil)
+	c := message.ConsumerID{Connection: g.cid("g"), Session: 1, Value: 1}
+	if e := g.do(&message.ConsumerInfo{ID: c, Destination: q, PrefetchSize: 1,
+		Selector: "a = 1"}); e != nil {
+		t.Fatal(e)
+	}
+	if got := h.waitsOf(q); !slices.Equal(got, []message.Reason{message.SelectorNoMatch}) {
+		t.Errorf("with a selector: %v", got)
+	}
+	g = h.connect("f", "f", "", nil)
+	if e := g.do(&message.ConsumerInfo{ID: message.ConsumerID{Connection: g.cid("f"), Session: 1,
+		Value: 1}, Destination: q, PrefetchSize: 1}); e != nil {
+		t.Fatal(e)
+	}
+	want := []message.Reason{message.SelectorNoMatch, message.WindowFull}
+	if got := h.waitsOf(q); !slices.Equal(got, want) {
+		t.Errorf("with a full window beside it: %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"hopwire/internal/manage"
+	"hopwire/test/interop/broker"
+	"hopwire/test/wait"
+)
+
+const patience = 20 * time.Second
+
+// printed is what status writes of a broker.
+func printed(st *manage.Status) string {
+	var out strings.Builder
+	printStatus(&out, st, false)
+	return out.String()
+}
+
+func TestStatusTellsWhyMessagesWait(t *testing.T) {
+	out := printed(&manage.Status{Broker: "a", Destinations: []manage.Destination{
+		{Name: "queue://A", Size: 30, Waits: []string{"NO_CONSUMER", "NO_DEMAND"}},
+		{Name: "queue://B", Size: 8, InFlight: 7, Waits: []string{"WINDOW_FULL", "COMMITTING"}},
+		{Name: "queue://C", Size: 2, InFlight: 2, Waits: []string{"IN_DOUBT"}},
+		{Name: "queue://D", Size: 9, Waits: []string{"A", "B", "C", "D"}},
+		{Name: "queue://E", Size: 9, Waits: []string{"COMMITTING"}},
+		{Name: "queue://F", Size: 9},
+	}})
+	_, lines, _ := strings.Cut(out, "queue://F     9          0          0        0          0"+
+		"         0         0          0\n")
+	want := `  queue://A: 30 messages wait: no consumer, no demand from peers; see hopwire explain A
+  queue://B: 1 message waits: the consumers' prefetch is used up; see hopwire explain B
+  queue://C: in doubt: a peer may have them; see hopwire explain C
+  queue://D: 9 messages wait: A, B, C, ...; see hopwire explain D
+`
+	if lines != want {
+		t.Errorf("status says\n%s\nwant at its end\n%s", out, want)
+	}
+}
+
+func TestStatusTellsWhichAddressABridgeHasAndWhichItTries(t *testing.T) {
+	two := manage.Bridge{Name: "hub", URI: "tcp://b:2", Addresses: 2, State: "BACKOFF", Attempt: 3,
+		Error: "tcp://b:1: connection refused"}
+	one := two
+	one.Addresses = 1
+	linked := two
+	linked.Peer, linked.State, linked.Attempt = "B", "RESOLVING", 0
+	trying := two
+	trying.State = "CONNECTING"
+	for want, b := range map[string]manage.Bridge{
+		"-> next tcp://b:2, of 2 addresses  BACKOFF  forwarded 0; tried 3 times; last: " +
+			"tcp://b:1: connection refused": two,
+		"-> tcp://b:2  BACKOFF  forwarded 0; tried 3 times; last: tcp://b:1: ":          one,
+		"-> B (tcp://b:2)  RESOLVING  forwarded 0; last: tcp://b:1: connection refused": linked,
+		"-> tcp://b:2, of 2 addresses  CONNECTING  ":                                    trying,
+	} {
+		out := printed(&manage.Status{Bridges: []manage.Bridge{b}})
+		if !strings.Contains(out, want) {
+			t.Errorf("status says\n%swant %s", out, want)
+		}
+	}
+}
+
+func TestStatusHasNoTrailingBlanksAndCountsAgree(t *testing.T) {
+	out := printed(&manage.Status{Broker: "a", Connections: 1,
+		Connectors: []manage.Connector{{Name: "x", Address: "tcp://0.0.0.0:1"}},
+		Bridges:    []manage.Bridge{{Name: "n", URI: "tcp://b:1", State: "RUNNING"}},
+		Destinations: []manage.Destination{
+			{Name: "queue://A", Size: 1},
+			{Name: "queue://B", Size: 1, Reasons: []manage.ReasonCount{{Reason: "DUPLICATE", Count: 2}}},
+		}})
+	if regexp.MustCompile(`(?m) $`).MatchString(out) || !strings.Contains(out, "  1 connection  ") ||
+		!strings.Contains(out, "0  DUPLICATE 2\n") {
+		t.Errorf("status says\n%s", strings.ReplaceAll(out, " \n", "_\n"))
+	}
+}
+
+func TestBrokersOfAProcessAreInTheOrderOfTheirFiles(t *testing.T) {
+	all := []*manage.Status{
+		{Broker: "a", PID: 9, Position: 1}, {Broker: "b", PID: 7}, {Broker: "c", PID: 9},
+		{Broker: "d", PID: 5, Position: 1}, {Broker: "e", PID: 5},
+	}
+	inOrder(all)
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Broker)
+	}
+	if got := strings.Join(names, " "); got != "b c a e d" {
+		t.Errorf("the order is %s, want b c a e d", got)
+	}
+}
+
+func TestBrokersThatOpenTogetherAreToldInTheOrderOfTheirFiles(t *testing.T) {
+	var out strings.Builder
+	o := newOpenings(3)
+	o.waiting = 0
+	for _, i := range []int{2, 0, 1} {
+		o.tell(&out, i, fmt.Sprintf("broker %d\n", i))
+	}
+	if out.String() != "broker 0\nbroker 1\nbroker 2\nready\n" {
+		t.Errorf("told\n%s", out.String())
+	}
+	out.Reset()
+	o = newOpenings(2)
+	o.waiting = 1 // the first waits as a slave
+	o.tell(&out, 1, "broker 1\n")
+	if out.String() != "broker 1\n" {
+		t.Errorf("told %q while the other waits", out.String())
+	}
+}
+
+func TestARunningBrokerSaysWhyItsMessagesWait(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "hub"})
+	a := broker.Start(t, broker.Hopwire, broker.Options{Name: "shop", Connectors: []broker.Connector{
+		{Name: "up", URI: broker.Static(b)}}})
+	expect(t, 0, `sent 30 messages`, "producer", "--brokerUrl="+a.URL(), "--messageCount", "30", "Q")
+	wait.For(t, patience, "told", func() (string, bool) {
+		out, _ := play(t, "status", "-b", "shop")
+		return out, strings.Contains(out, "queue://Q: 30 messages wait: no consumer, no demand from"+
+			" peers; see hopwire explain Q\n")
+	})
+}
