@@ -125,16 +125,43 @@ func (b *builder) networks(n *bean, out *Broker) {
 			continue
 		}
 		if first := seen[net.Name]; first != nil {
-			b.notice(net.Pos, Warning, "two network connectors are called %s (line %d): peers and "+
-				"durable subscriptions tell connectors apart by name", net.Name, first.Pos.Line)
+			b.namesake(first, net)
+		} else {
+			seen[net.Name] = net
 		}
-		seen[net.Name] = net
 		out.Networks = append(out.Networks, net)
 	}
 	if len(out.Networks) > 0 && !out.AdvisorySupport {
 		b.notice(n.at("advisorySupport"), Warning, "advisorySupport=false: other brokers learn nothing "+
 			"of the consumers here and forward only what they include statically")
 	}
+}
+
+// namesake says what becomes of a second connector of a name. Client ids and duplex halves are made
+// of it: at one peer each ends the other's link, again and again.
+func (b *builder) namesake(first, second *Network) {
+	for _, p := range first.peers() {
+		if slices.Contains(second.peers(), p) {
+			b.problem(second.Pos, "two network connectors called %s (line %d has the first) lead to %s, "+
+				"where each would end the other's link; give them different names", second.Name,
+				first.Pos.Line, p)
+			return
+		}
+	}
+	b.notice(second.Pos, Warning, "two network connectors are called %s (line %d has the first): "+
+		"should both lead to one broker, each ends the other's link; give them different names",
+		second.Name, first.Pos.Line)
+}
+
+// peers are the addresses that a connector dials.
+func (n *Network) peers() []string {
+	var out []string
+	for _, l := range n.Links {
+		for _, p := range l.Peers {
+			out = append(out, strings.ToLower(p.URI.Address()))
+		}
+	}
+	return out
 }
 
 // network binds <networkConnector>; nil when it is wrong. It is without links when its kind is not
@@ -174,7 +201,7 @@ func (b *builder) network(n *bean) *Network {
 		AdvisoryForFailed:                n.bool("advisoryForFailedForward"),
 		ClientIDToken:                    n.raw("clientIdToken"),
 		AutoStart:                        n.bool("autoStart"),
-		InDoubtTimeout:                   n.millis("inDoubtTimeout"),
+		InDoubtTimeout:                   n.patience("inDoubtTimeout"),
 		ForwardAhead:                     n.bool("forwardAhead"),
 	}
 	if !out.AutoStart {
@@ -230,10 +257,6 @@ func (b *builder) checkNetwork(n *bean, c *Network) {
 	within("advisoryPrefetchSize", n.int("advisoryPrefetchSize"), 0, math.MaxInt32)
 	within("advisoryAckPercentage", c.AdvisoryAckPct, 1, 100)
 	within("consumerPriorityBase", c.ConsumerPriorityBase, math.MinInt8, math.MaxInt8)
-	if ms := n.int("inDoubtTimeout"); ms < 1 && ms != -1 {
-		b.problem(n.at("inDoubtTimeout"), "inDoubtTimeout on <networkConnector> is a number of "+
-			"milliseconds, or -1 for ever, not %d", ms)
-	}
 	if c.SyncDurableSubs && (c.DynamicOnly || !c.ConduitSubscriptions || c.StaticBridge) {
 		b.notice(n.at("syncDurableSubs"), Warning, "syncDurableSubs has no effect with "+
 			"dynamicOnly=true, conduitSubscriptions=false or staticBridge=true")
@@ -283,7 +306,12 @@ func (b *builder) links(n *bean, c *Network) bool {
 	switch {
 	case u.Scheme == "static" || u.Scheme == "simple":
 		for _, m := range u.Members {
-			c.Links = append(c.Links, b.link(m, at))
+			l := b.link(m, at)
+			if slices.ContainsFunc(c.Links, l.same) {
+				b.notice(at, Warning, "%s is named twice; it gets one bridge", m)
+				continue
+			}
+			c.Links = append(c.Links, l)
 		}
 		c.BackOff = b.backOff(b.options(u, at, "static")["static"])
 	case u.Scheme == "masterslave":
@@ -356,6 +384,12 @@ func (b *builder) backOff(n *bean) BackOff {
 		b.problem(n.at("minConnectTime"), "minConnectTime of %s must not be negative", n.el.Name)
 	}
 	return out
+}
+
+// same reports whether both are bridges to one address alone.
+func (l Link) same(o Link) bool {
+	return len(l.Peers) == 1 && len(o.Peers) == 1 &&
+		strings.EqualFold(l.Peers[0].URI.Address(), o.Peers[0].URI.Address())
 }
 
 // link binds one member of static:(...), which may be a failover of several addresses.

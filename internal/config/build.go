@@ -36,9 +36,15 @@ type builder struct {
 	problems Problems
 	notices  []Notice
 	newer    []setting // attributes that 5.17 does not have
+	// broken are where values could not be resolved, and their elements: what else is wrong there
+	// comes of it.
+	broken map[Pos]bool
 }
 
 func (b *builder) problem(at Pos, format string, args ...any) {
+	if b.broken[at] {
+		return
+	}
 	text := strings.NewReplacer("\n", " ", "\r", " ").Replace(fmt.Sprintf(format, args...))
 	b.problems = append(b.problems, Problem{at, text})
 }
@@ -51,7 +57,10 @@ func (b *builder) notice(at Pos, kind NoticeKind, format string, args ...any) {
 // fail takes in an error of a part that stops at its first one.
 func (b *builder) fail(err error) {
 	if p, ok := errors.AsType[Problem](err); ok {
-		b.problems = append(b.problems, p)
+		if p.Text != "" { // told before
+			b.problems = append(b.problems, p)
+		}
+		b.broken[p.Pos] = true
 	}
 }
 
@@ -117,6 +126,9 @@ func (b *builder) attribute(to *bean, name, value string, at Pos) {
 		return
 	}
 	v, ok := b.value(a, value, at, fmt.Sprintf("%s on <%s>", name, to.el.Name))
+	if b.broken[at] {
+		b.broken[to.pos] = true
+	}
 	if !ok {
 		v = a.DefaultAt(b.compat) // reported; go on as if it were not there
 	}
@@ -286,6 +298,11 @@ func (n *bean) size(name string) int64 {
 
 func (n *bean) millis(name string) time.Duration {
 	v, _ := schema.ParseMillis(n.raw(name))
+	return v
+}
+
+func (n *bean) patience(name string) time.Duration {
+	v, _ := schema.ParsePatience(n.raw(name))
 	return v
 }
 

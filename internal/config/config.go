@@ -258,7 +258,7 @@ func Parse(path string, data []byte, opts Options) (*Config, error) {
 		return nil, asProblems(err)
 	}
 	b := &builder{resolver: r, compat: o.Compat, guessed: o.Compat == 0, lax: o.TolerateURIOptions,
-		named: make(map[string]*node)}
+		named: make(map[string]*node), broken: make(map[Pos]bool)}
 	if b.guessed {
 		b.compat = DefaultCompat
 	}

@@ -190,8 +190,8 @@ func TestPlaceholders(t *testing.T) {
 		{"${none:}", "", ""},
 		{"$ {a} }", "", "$ {a} }"},
 		{"${none}", `<property name="ignoreUnresolvablePlaceholders" value="true"/>`, "${none}"},
-		{"${none}", "", "f.xml:1:%d: placeholder ${none} is not defined: it is not in p1.properties, " +
-			"p2.properties, the definitions and the environment"},
+		{"${none}", "", "f.xml:1:%d: placeholder ${none} is not defined: not in p1.properties, " +
+			"p2.properties, nor by -Dnone=... nor in the environment"},
 		{"${loop}", "", "f.xml:1:%d: placeholders nested more than 16 deep, or in a circle"},
 		{"${big}", "", "f.xml:1:%d: value longer than 65536 bytes"},
 		{"${open", "", "f.xml:1:%d: placeholder without its }"},

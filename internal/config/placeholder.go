@@ -32,6 +32,7 @@ type resolver struct {
 	algorithm     string
 	passwordEnv   string
 	fixedPassword string
+	noBeanTold    bool // the missing placeholder bean was reported: once is enough
 }
 
 // newResolver reads what the placeholder beans of the file say.
@@ -224,20 +225,25 @@ func (r *resolver) placeholder(inner string, at Pos, depth int) (string, error) 
 		return "", err
 	case found:
 		return r.expand(value, at, depth+1)
+	case !r.active && r.noBeanTold:
+		return "", Problem{Pos: at}
 	case !r.active:
+		r.noBeanTold = true
 		return "", Problem{at, fmt.Sprintf("placeholder ${%s}: the file has no "+
-			"PropertyPlaceholderConfigurer bean that would resolve it", name)}
+			"PropertyPlaceholderConfigurer bean that would resolve it; write <bean class=\"org."+
+			"springframework.beans.factory.config.PropertyPlaceholderConfigurer\"/> into <beans>",
+			name)}
 	case hasDefault:
 		return def, nil
 	case r.keepUnknown:
 		return "${" + inner + "}", nil
 	}
-	where := "the definitions and the environment"
+	where := "neither"
 	if len(r.read) > 0 {
-		where = strings.Join(r.read, ", ") + ", " + where
+		where = "not in " + strings.Join(r.read, ", ") + ", nor"
 	}
-	return "", Problem{at, fmt.Sprintf("placeholder ${%s} is not defined: it is not in %s", name,
-		where)}
+	return "", Problem{at, fmt.Sprintf("placeholder ${%s} is not defined: %s by -D%s=... nor in the "+
+		"environment", name, where, name)}
 }
 
 // lookup finds a name: property files, definitions, ActiveMQ's folders, environment. Without a

@@ -69,8 +69,8 @@ var connectorAttributes = []Attribute{
 	attr("gcSweepTime", Millis, "60000", Tolerated, ""),
 	attr("clientIdToken", Text, "_", Honoured, "separator in client ids"),
 	attr("autoStart", Bool, "true", Honoured, "false: it stays stopped").since(518),
-	attr("inDoubtTimeout", Millis, "300000", Honoured, "Hopwire's own: how long a copy that a "+
-		"peer did not answer for waits for it; -1 for ever"),
+	attr("inDoubtTimeout", Patience, "300000", Honoured, "Hopwire's own: how long a copy that a "+
+		"peer did not answer for waits for it; never, or -1: for ever"),
 	attr("forwardAhead", Bool, "false", Honoured, "Hopwire's own: forward persistent messages "+
 		"before they are on the disk here"),
 	attr("objectName", Text, "", Tolerated, ""),

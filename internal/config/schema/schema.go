@@ -34,20 +34,22 @@ type Type uint8
 
 // The types.
 const (
-	Text    Type = iota
-	Bool         // true or false
-	Int          // a whole number of 64 bits
-	Float        // a decimal number
-	Size         // bytes, with an optional unit b, k, kb, m, mb, g or gb; base 1024
-	Millis       // a whole number of milliseconds
-	Percent      // a whole number from 0 to 100
-	Object       // "#id" of a bean
+	Text     Type = iota
+	Bool          // true or false
+	Int           // a whole number of 64 bits
+	Float         // a decimal number
+	Size          // bytes, with an optional unit b, k, kb, m, mb, g or gb; base 1024
+	Millis        // a whole number of milliseconds
+	Patience      // a whole number of milliseconds from 1, or never, which is -1
+	Percent       // a whole number from 0 to 100
+	Object        // "#id" of a bean
 )
 
 // String returns how a message names the type.
 func (t Type) String() string {
 	return [...]string{"text", "true or false", "a whole number", "a number",
-		"a size such as 64 mb", "a whole number of milliseconds", "a percentage from 0 to 100",
+		"a size such as 64 mb", "a whole number of milliseconds",
+		"a whole number of milliseconds from 1, or never", "a percentage from 0 to 100",
 		"a reference to a bean"}[t]
 }
 

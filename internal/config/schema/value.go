@@ -48,6 +48,18 @@ func ParseMillis(s string) (time.Duration, error) {
 	return time.Duration(max(min(n, most), -most)) * time.Millisecond, nil
 }
 
+// ParsePatience reads milliseconds, at least 1, or never or -1, which give -1 ms.
+func ParsePatience(s string) (time.Duration, error) {
+	if strings.EqualFold(strings.TrimSpace(s), "never") {
+		return -time.Millisecond, nil
+	}
+	d, err := ParseMillis(s)
+	if err == nil && d < time.Millisecond && d != -time.Millisecond {
+		err = fmt.Errorf("neither at least 1 nor -1")
+	}
+	return d, err
+}
+
 // ParseFloat reads a decimal number; infinity and NaN are none.
 func ParseFloat(s string) (float64, error) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
@@ -65,6 +77,8 @@ func (a *Attribute) Check(value string) error {
 		_, err = ParseBool(value)
 	case Int, Millis:
 		_, err = ParseInt(value)
+	case Patience:
+		_, err = ParsePatience(value)
 	case Float:
 		_, err = ParseFloat(value)
 	case Size:
