@@ -170,11 +170,12 @@ func exitCode(err error) int {
 // demoCommand is hopwire demo.
 type demoCommand struct {
 	Plain bool `help:"Write plain lines, also on a terminal."`
+	Keep  bool `help:"Leave the two configurations behind. They stay after a failure in any case."`
 }
 
 // Run plays the demo.
 func (c *demoCommand) Run(ctx context.Context, s *streams) error {
-	return demo.Run(ctx, s.out, !c.Plain && isTerminal(s.out))
+	return demo.Run(ctx, s.out, demo.Options{Live: !c.Plain && isTerminal(s.out), Keep: c.Keep})
 }
 
 // isTerminal reports whether what is written is seen as it is written.

@@ -24,18 +24,26 @@ var errNotHeld = errors.New("a story did not hold; the lines above say which")
 // storyTime bounds each story.
 const storyTime = 30 * time.Second
 
-// Run plays the demo. live draws a picture that refreshes; otherwise plain lines are written.
-func Run(ctx context.Context, out io.Writer, live bool) (err error) {
+// Options say how the demo is played.
+type Options struct {
+	Live bool // draw a picture that refreshes; else plain lines are written
+	Keep bool // leave the configurations when it is over
+}
+
+// Run plays the demo. Its folder goes when all stories held, or it was interrupted; else it stays,
+// with the stores, and is told.
+func Run(ctx context.Context, out io.Writer, o Options) (err error) {
 	dir, err := os.MkdirTemp("", "hopwire-demo-")
 	if err != nil {
 		return err
 	}
+	defer func() { err = leave(ctx, out, dir, o.Keep, err) }()
 	w, err := newWorld(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	s := &show{out: out, live: live, world: w}
+	s := &show{out: out, live: o.Live, world: w}
 	s.say("%s: two linked brokers, a and b", hopwire.About())
 	for _, b := range w.sides {
 		s.say("  broker %s  %s  (%s)", b.name, b.url, b.file)
@@ -62,8 +70,23 @@ func Run(ctx context.Context, out io.Writer, live bool) (err error) {
 	if !held {
 		return errNotHeld
 	}
-	s.say("\nAll three held. The configurations stay in %s.", dir)
+	s.say("\nAll three held.")
 	return nil
+}
+
+// leave removes the demo's folder or tells where it stays.
+func leave(ctx context.Context, out io.Writer, dir string, keep bool, err error) error {
+	switch {
+	case err != nil && ctx.Err() == nil:
+		fmt.Fprintf(out, "The configurations and stores stay in %s.\n", dir)
+		return err
+	case keep:
+		fmt.Fprintf(out, "The configurations stay: hopwire start %s %s\n", filepath.Join(dir, "a.xml"),
+			filepath.Join(dir, "b.xml"))
+		return errors.Join(err, os.RemoveAll(filepath.Join(dir, "data")))
+	}
+	fmt.Fprintln(out, "The folder of the demo is removed; --keep leaves the two configurations.")
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // side is one of the two brokers with a connection to it.
@@ -122,7 +145,7 @@ func (w *world) connect(ctx context.Context) error {
 	return nil
 }
 
-// close ends clients and brokers; the stores go, the configurations stay.
+// close ends clients and brokers.
 func (w *world) close() error {
 	var errs []error
 	ctx, cancel := context.WithTimeout(context.Background(), storyTime)
@@ -139,7 +162,7 @@ func (w *world) close() error {
 	}
 	for _, s := range w.sides {
 		if s != nil && s.run != nil {
-			errs = append(errs, s.run.Wait(), os.RemoveAll(s.run.DataFolder()))
+			errs = append(errs, s.run.Wait())
 		}
 	}
 	return errors.Join(errs...)
