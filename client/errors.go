@@ -3,7 +3,10 @@ package client
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 
+	"hopwire/internal/transport"
 	"hopwire/openwire"
 )
 
@@ -57,5 +60,14 @@ func answerError(answer openwire.DataStructure) error {
 
 // unavailable marks an error of the network.
 func unavailable(addr string, err error) error {
-	return fmt.Errorf("%s: %w: %w", addr, ErrUnavailable, err)
+	return fmt.Errorf("%s: %w: %w", addr, ErrUnavailable, inWords(err))
+}
+
+// inWords is an error of a connection that was made, without what package net repeats.
+func inWords(err error) error {
+	//nolint:errorlint // what is wrapped has words of its own
+	if _, is := err.(*net.OpError); is || err == io.EOF || err == io.ErrUnexpectedEOF {
+		return transport.InWords(err, 0)
+	}
+	return err
 }

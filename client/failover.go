@@ -95,7 +95,7 @@ func (c *Conn) supervise(ctx context.Context, l *link) error {
 
 // lost is the error of a link that ended.
 func lost(l *link, err error) error {
-	return unavailable(l.addr, fmt.Errorf("connection lost: %w", l.why(err)))
+	return unavailable(l.addr, fmt.Errorf("connection lost: %w", inWords(l.why(err))))
 }
 
 // read handles what comes until the link ends.

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"hopwire/internal/rungroup"
+	"hopwire/internal/transport"
 	"hopwire/openwire"
 )
 
 // connect opens a link to one broker: TCP, hellos, and the connection's ConnectionInfo, whose
 // answer it awaits. A *BrokerError means that the broker refused the connection.
 func (c *Conn) connect(ctx context.Context, e endpoint, again bool) (*link, error) {
+	asked := ctx
 	if e.connectTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, e.connectTimeout)
@@ -21,7 +23,7 @@ func (c *Conn) connect(ctx context.Context, e endpoint, again bool) (*link, erro
 	}
 	conn, err := c.dial(ctx, e)
 	if err != nil {
-		return nil, unavailable(e.addr, err)
+		return nil, unavailable(e.addr, transport.InWords(err, e.connectTimeout))
 	}
 	// Whatever blocks below ends when the context does.
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -41,8 +43,11 @@ func (c *Conn) connect(ctx context.Context, e endpoint, again bool) (*link, erro
 		err = l.why(err)
 		l.end(err)
 	}
-	if ctx.Err() != nil {
-		err = ctx.Err()
+	switch {
+	case asked.Err() != nil:
+		err = asked.Err()
+	case ctx.Err() != nil:
+		err = transport.InWords(ctx.Err(), e.connectTimeout)
 	}
 	if _, refused := errors.AsType[*BrokerError](err); refused {
 		return nil, fmt.Errorf("%s: %w", e.addr, err)

@@ -26,10 +26,12 @@ func (c *stopCommand) Run(ctx context.Context, s *streams) error {
 	if err := c.sure(ctx, clients); err != nil {
 		return err
 	}
-	for _, client := range clients {
+	for _, client := range clients { // all at once: none sees another go and tries it again
 		if err := client.Stop(ctx); err != nil {
 			return err
 		}
+	}
+	for _, client := range clients {
 		if err := client.AwaitEnd(ctx); err != nil {
 			return err
 		}

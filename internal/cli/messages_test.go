@@ -84,7 +84,7 @@ func TestMistakesAreUsageAndMissingBrokersUnavailable(t *testing.T) {
 		code          int
 		pattern, args string
 	}{
-		{exitUnavailable, `refused`, "producer --brokerUrl " + nobody},
+		{exitUnavailable, `\d: broker unavailable: connection refused\n`, "producer --amqurl " + nobody},
 		{exitUnavailable, `refused`, "consumer --brokerUrl " + nobody},
 		{exitUnavailable, `refused`, "browse Q --amqurl " + nobody},
 		{

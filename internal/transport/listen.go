@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -151,13 +152,21 @@ func Dial(ctx context.Context, text string) (*Conn, error) {
 	d := net.Dialer{Timeout: o.ConnectionTimeout}
 	c, err := d.DialContext(ctx, "tcp", u.Address())
 	if err != nil {
-		return nil, &message.Error{Kind: message.Unavailable, Text: reason(err, o), Cause: err}
+		return nil, InWords(err, o.ConnectionTimeout)
 	}
 	return Wrap(c, o), nil
 }
 
-// reason says why a connection could not be made, without the address that package net repeats.
-func reason(err error, o Options) string {
+// InWords is an error of package net without the address and the steps that it repeats. timeout is
+// the time that a connection had to be made.
+func InWords(err error, timeout time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &message.Error{Kind: message.Unavailable, Text: reason(err, timeout), Cause: err}
+}
+
+func reason(err error, timeout time.Duration) string {
 	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		return call.Err.Error()
 	}
@@ -165,7 +174,10 @@ func reason(err error, o Options) string {
 		return name.Name + ": " + name.Err
 	}
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
-		return "no answer within " + o.ConnectionTimeout.String() + " (connectionTimeout)"
+		return "no answer within " + timeout.String() + " (connectionTimeout)"
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the peer closed the connection"
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err.Error()
