@@ -258,6 +258,22 @@ func TestB029NoDemandSignalIsDegraded(t *testing.T) {
 	w.state(Running)
 }
 
+func TestAConnectorTellsTheNextAddressAndWhatTheLastOneSaid(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.URIs = []string{"tcp://m:1", "tcp://s:1"} })
+	w.c.Start()
+	w.dialer.last().down(message.Errorf(message.Unavailable, "m refused"))
+	if s := w.c.Status(); s.URI != "tcp://s:1" || s.Addresses != 2 || s.Error != "m refused" {
+		t.Errorf("after a refusal: next %s of %d, last %q", s.URI, s.Addresses, s.Error)
+	}
+	w.env.advance(w.waitOf())
+	w.connect(Hello{})
+	w.env.advance(probeTimeout)
+	w.state(Degraded)
+	if s := w.c.Status(); s.URI != "tcp://s:1" || s.Error != "" {
+		t.Errorf("linked to %s, last %q", s.URI, s.Error)
+	}
+}
+
 func TestDegradedBridgeProbesAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	w.connect(Hello{})

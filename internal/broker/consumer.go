@@ -64,7 +64,8 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 	}
 	if info.SubscriptionName != "" {
 		return nil, message.Errorf(message.IllegalState,
-			"durable subscriptions are not supported: %s of client %s on %s",
+			"durable subscriptions are not supported: %s of client %s on %s; use a queue, or an"+
+				" ordinary subscription",
 			info.SubscriptionName, c.clientID, info.Destination)
 	}
 	sel, err := selector.Parse(info.Selector)
