@@ -219,9 +219,16 @@ func leftByKahaDB(dir string) string {
 			size += info.Size()
 		}
 	}
-	return fmt.Sprintf("the folder has KahaDB's journals (files: %d, MiB: %.1f), which are not read:"+
-		" what they hold stays there; drain it with ActiveMQ first, or give this broker a folder of"+
-		" its own", len(journals), float64(size)/(1<<20))
+	noun, amount := "journals", fmt.Sprintf("%d MiB", size>>20)
+	if len(journals) == 1 {
+		noun = "journal"
+	}
+	if size < 1<<20 {
+		amount = fmt.Sprintf("%d KiB", (size+1<<10-1)>>10)
+	}
+	return fmt.Sprintf("the folder has %d KahaDB %s (%s), not read by this broker: what is there"+
+		" stays there; drain it with ActiveMQ first, or give this broker a folder of its own",
+		len(journals), noun, amount)
 }
 
 // keepID gives the id that the store's broker has; a new store, or a configured id, sets it. While

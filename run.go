@@ -313,12 +313,12 @@ func (b *Broker) Bridges() []manage.Bridge {
 // bridges runs on the loop.
 func (b *Broker) bridges() []manage.Bridge {
 	var out []manage.Bridge
+	for _, c := range b.connectors {
+		out = append(out, manage.FromBridge(c.Status(), b.loop.Mono()))
+	}
 	for _, u := range b.config.Unserved {
 		out = append(out, manage.Bridge{Name: cmp.Or(u.Name, u.URI), URI: u.URI,
 			State: manage.NotHonoured, Error: fmt.Sprintf("line %d: %s", u.Pos.Line, u.Why)})
-	}
-	for _, c := range b.connectors {
-		out = append(out, manage.FromBridge(c.Status(), b.loop.Mono()))
 	}
 	for _, a := range b.home.Accepted() {
 		out = append(out, manage.FromBridge(a.Status(), b.loop.Mono()))

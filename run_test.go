@@ -3,8 +3,11 @@ package hopwire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -188,5 +191,20 @@ func TestAConnectorThatNeverConnectsIsAWarningAndABridgeThatIsNotHonoured(t *tes
 	want := "group NOT_HONOURED line 7: discovery by multicast is not supported"
 	if len(names) != 3 || names[0] != want {
 		t.Errorf("the bridges are %q, the first should be %q", names, want)
+	}
+}
+
+func TestWhatKahaDBLeftIsCounted(t *testing.T) {
+	dir := t.TempDir()
+	for n, want := range []string{"", "1 KahaDB journal (2 KiB)", "2 KahaDB journals (4 KiB)"} {
+		if n > 0 {
+			name := filepath.Join(dir, fmt.Sprintf("db-%d.log", n))
+			if err := os.WriteFile(name, make([]byte, 2000), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if line := leftByKahaDB(dir); line != "" != (n > 0) || !strings.Contains(line, want) {
+			t.Errorf("%d files: %q, want %q", n, line, want)
+		}
 	}
 }
