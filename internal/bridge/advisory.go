@@ -86,11 +86,11 @@ func (b *Bridge) consumerSeen(c *message.ConsumerInfo, s network.Selectors) {
 		b.reselected(c, s)
 		return
 	}
-	fresh, empty, why := b.table.add(c, s)
+	empty, why := b.table.add(c, s)
 	if why != "" {
 		b.count.add(why)
 	}
-	b.demanded(fresh, empty, c.ID)
+	b.demanded(empty, c.ID)
 }
 
 // selectorsIn reads from an advisory of a Hopwire peer what a subscription stands for.

@@ -169,8 +169,7 @@ func (b *Bridge) receive(c message.Command) {
 		b.mirrored = c.ID
 	case *message.ConsumerInfo:
 		if b.duplex {
-			fresh, empty := b.table.addDirect(c)
-			b.demanded(fresh, empty, c.ID)
+			b.demanded(b.table.addDirect(c), c.ID)
 		}
 	case *message.RemoveInfo:
 		if id, ok := c.Object.(message.ConsumerID); ok && b.duplex {

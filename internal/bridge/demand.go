@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"hopwire/internal/bridge/wants"
 	"hopwire/internal/loop"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
@@ -14,11 +15,10 @@ import (
 type member struct {
 	id       message.ConsumerID
 	static   bool
-	network  bool // itself a bridge's subscription
-	anything bool // no selector, or one that cannot be judged here
-	selects  []choice
-	clientID string // of a durable
-	durable  string // subscription name
+	network  bool     // itself a bridge's subscription
+	texts    []string // of its selectors; "" alone takes anything
+	clientID string   // of a durable
+	durable  string   // subscription name
 	path     []message.BrokerID
 	origins  []message.ConsumerID // it and the consumers behind it, for duplicate suppression
 }
@@ -43,6 +43,8 @@ type demand struct {
 	state    demandState
 	since    time.Duration // when it was subscribed
 	members  []member
+	wants    wants.Set // the members' selectors
+	wider    bool      // members came that take more than those before
 	priority int8
 	path     []message.BrokerID // that the subscription has, without the peer
 	inFlight int
@@ -74,12 +76,14 @@ type table struct {
 	demands   []*demand // in order of their making
 	touched   []*demand // whose members changed since Bridge looked
 	where     map[message.ConsumerID][]*demand
+	by        map[message.Destination][]*demand
+	patterns  []*demand // of topics
 }
 
 func newTable(o *Options, self, peer message.BrokerID,
 	selectors func(string) (Selector, error)) *table {
 	return &table{opts: o, rules: newRules(o), self: self, peer: peer, selectors: selectors,
-		where: map[message.ConsumerID][]*demand{}}
+		where: map[message.ConsumerID][]*demand{}, by: map[message.Destination][]*demand{}}
 }
 
 // admit tells why a remote consumer makes no demand here; "" when it does, as far as its path
@@ -97,16 +101,16 @@ func (t *table) admit(c *message.ConsumerInfo) message.Reason {
 	return ""
 }
 
-// add enters a remote consumer. It gives the demands that are new, and the reason when there is
-// none at all. A consumer that is known already changes nothing. A durable subscriber that is back
-// under a new id takes its own place; empty are the demands that it is not behind any more.
+// add enters a remote consumer. It gives the reason when that makes no demand at all. A consumer
+// that is known already changes nothing. A durable subscriber that is back under a new id takes its
+// own place; empty are the demands that it is not behind any more.
 func (t *table) add(c *message.ConsumerInfo,
-	s network.Selectors) (fresh, empty []*demand, why message.Reason) {
+	s network.Selectors) (empty []*demand, why message.Reason) {
 	if why = t.admit(c); why != "" {
-		return nil, nil, why
+		return nil, why
 	}
 	if len(t.where[c.ID]) > 0 {
-		return nil, nil, ""
+		return nil, ""
 	}
 	permitted := false
 	for _, part := range c.Destination.Split() {
@@ -117,15 +121,13 @@ func (t *table) add(c *message.ConsumerInfo,
 		}
 		for _, d := range dests {
 			permitted = true
-			if n := t.enter(c, s, d); n != nil {
-				fresh = append(fresh, n)
-			}
+			t.enter(c, s, d)
 		}
 	}
 	if permitted {
 		why = ""
 	}
-	return fresh, t.replaced(c), why
+	return t.replaced(c), why
 }
 
 // replaced takes out what a durable subscription was before c took its place.
@@ -140,59 +142,59 @@ func (t *table) replaced(c *message.ConsumerInfo) (empty []*demand) {
 
 // addDirect enters a consumer that the peer opened on the link itself: lists and paths do not
 // apply (OpenWire duplex).
-func (t *table) addDirect(c *message.ConsumerInfo) (fresh, empty []*demand) {
+func (t *table) addDirect(c *message.ConsumerInfo) (empty []*demand) {
 	if len(t.where[c.ID]) > 0 {
-		return nil, nil
+		return nil
 	}
 	for _, part := range c.Destination.Split() {
-		if n := t.enter(c, "", part); n != nil {
-			fresh = append(fresh, n)
-		}
+		t.enter(c, "", part)
 	}
-	return fresh, t.replaced(c)
+	return t.replaced(c)
 }
 
 // addStatic enters the static list: one consumer more on each of its destinations. No peer can name
 // these: they are in no index, whatever id a peer's consumer has.
-func (t *table) addStatic() (fresh []*demand) {
+func (t *table) addStatic() {
 	for i, d := range t.rules.static {
 		if t.rules.excluded.Covers(d) {
 			continue
 		}
-		m := member{id: message.ConsumerID{Session: -1, Value: int64(i)}, static: true,
-			anything: true}
-		n := &demand{dest: d, members: []member{m}}
-		t.demands = append(t.demands, n)
-		t.markOverlaps(n)
-		fresh = append(fresh, n)
+		n := &demand{dest: d}
+		n.join(member{id: message.ConsumerID{Session: -1, Value: int64(i)}, static: true,
+			texts: []string{""}}, nil)
+		t.enlist(n)
 	}
-	return fresh
 }
 
-// enter puts one consumer on one destination into a demand; it gives the demand if it is new.
-func (t *table) enter(c *message.ConsumerInfo, s network.Selectors,
-	d message.Destination) *demand {
-	m := t.member(c, s, d)
+// enter puts one consumer on one destination into a demand.
+func (t *table) enter(c *message.ConsumerInfo, s network.Selectors, d message.Destination) {
 	alone := !t.folds(c, d)
-	if old := t.joinable(d, alone, m.durable != ""); old != nil {
-		old.members = append(old.members, m)
-		t.touched = append(t.touched, old)
-		t.where[c.ID] = append(t.where[c.ID], old)
-		return nil
+	durable := d.Kind == message.Topic && c.SubscriptionName != ""
+	into := t.joinable(d, alone, durable)
+	if into == nil {
+		into = &demand{dest: d, alone: alone, durable: durable}
+		t.enlist(into)
+	} else {
+		t.touched = append(t.touched, into)
 	}
-	n := &demand{dest: d, alone: alone, durable: m.durable != "", members: []member{m}}
+	texts, parsed := t.texts(c, s, &into.wants)
+	into.join(t.member(c, texts, d), parsed)
+	t.where[c.ID] = append(t.where[c.ID], into)
+}
+
+// enlist makes a demand part of the table.
+func (t *table) enlist(n *demand) {
 	t.demands = append(t.demands, n)
-	t.where[c.ID] = append(t.where[c.ID], n)
+	t.by[n.dest] = append(t.by[n.dest], n)
 	t.markOverlaps(n)
-	return n
 }
 
 // joinable finds the demand that a consumer of d joins: one that is about to end only if there is
 // no other.
 func (t *table) joinable(d message.Destination, alone, durable bool) (found *demand) {
-	for _, old := range t.demands {
+	for _, old := range t.by[d] {
 		fits := !alone || old.isStatic() && t.opts.ConduitSubscriptions
-		if !fits || old.dest != d || old.alone || old.durable != durable {
+		if !fits || old.alone || old.durable != durable {
 			continue
 		}
 		if old.state != draining {
@@ -235,6 +237,9 @@ func (t *table) removeIf(in []*demand, out func(member) bool) (empty []*demand) 
 		for _, m := range d.members {
 			if out(m) {
 				t.forget(m.id, d)
+				for _, text := range m.texts {
+					d.wants.Part(text, m.path)
+				}
 			}
 		}
 		d.members = slices.DeleteFunc(d.members, out)
@@ -263,28 +268,45 @@ func (t *table) drop(d *demand) {
 		t.forget(m.id, d)
 	}
 	t.demands = slices.DeleteFunc(t.demands, func(x *demand) bool { return x == d })
-	for _, x := range t.demands {
-		x.overlaps = false
+	t.by[d.dest] = slices.DeleteFunc(t.by[d.dest], func(x *demand) bool { return x == d })
+	if len(t.by[d.dest]) == 0 {
+		delete(t.by, d.dest)
 	}
-	for i, x := range t.demands {
-		t.markAmong(x, t.demands[:i])
+	t.patterns = slices.DeleteFunc(t.patterns, func(x *demand) bool { return x == d })
+	if !d.overlaps {
+		return
+	}
+	for _, x := range t.demands {
+		if x.overlaps && meets(x, d) {
+			x.overlaps = slices.ContainsFunc(t.demands, func(y *demand) bool {
+				return x != y && meets(x, y)
+			})
+		}
 	}
 }
 
 // markOverlaps finds topic demands that share names: each message crosses once, whoever wants it.
 func (t *table) markOverlaps(n *demand) {
-	t.markAmong(n, t.demands[:len(t.demands)-1])
-}
-
-func (t *table) markAmong(n *demand, others []*demand) {
 	if !n.dest.IsTopic() {
 		return
 	}
+	others := t.demands
+	if n.dest.IsPattern() {
+		t.patterns = append(t.patterns, n)
+	} else {
+		others = slices.Concat(t.by[n.dest], t.patterns) // nothing else can share its name
+	}
 	for _, x := range others {
-		if policy.Overlap(x.dest, n.dest) {
+		if x != n && meets(x, n) {
 			x.overlaps, n.overlaps = true, true
 		}
 	}
+}
+
+// meets reports whether a name is in both demands' destinations.
+func meets(a, b *demand) bool {
+	return a.dest == b.dest || (a.dest.IsPattern() || b.dest.IsPattern()) &&
+		policy.Overlap(a.dest, b.dest)
 }
 
 // owner is the demand that carries a topic message that came at arrived and that asking has a
@@ -343,8 +365,9 @@ func (d *demand) strayed() bool {
 
 // renew moves the members of a demand to a new one that takes its place.
 func (t *table) renew(d *demand) *demand {
-	n := &demand{dest: d.dest, alone: d.alone, durable: d.durable, members: d.members}
-	d.members = nil
+	n := &demand{dest: d.dest, alone: d.alone, durable: d.durable, members: d.members,
+		wants: d.wants}
+	d.members, d.wants = nil, wants.Set{}
 	for _, m := range n.members {
 		for i, x := range t.where[m.id] {
 			if x == d {
@@ -352,8 +375,7 @@ func (t *table) renew(d *demand) *demand {
 			}
 		}
 	}
-	t.demands = append(t.demands, n)
-	t.markOverlaps(n)
+	t.enlist(n)
 	return n
 }
 
@@ -376,8 +398,8 @@ func (t *table) subscription(d *demand, id message.ConsumerID,
 		Filter: &message.NetworkFilter{Broker: t.peer, MessageTTL: t.opts.MessageTTL,
 			ConsumerTTL: t.opts.ConsumerTTL},
 	}
-	if m := &d.members[0]; d.alone && !m.anything && !m.network {
-		info.Selector = m.selects[0].text
+	if m := &d.members[0]; d.alone && !m.network {
+		info.Selector = m.texts[0]
 	}
 	if d.durable {
 		info.SubscriptionName = "NC-DS_" + home + "_" + d.dest.Name

@@ -181,7 +181,7 @@ func (b *Bridge) returns(arrived, now time.Duration) time.Duration {
 // unwanted reports why no remote consumer behind the demand takes the message.
 func (d *demand) unwanted(c network.Candidate, m *message.Message, topic bool) message.Reason {
 	if !topic || !d.overlaps {
-		return d.refuses(m, topic || c.Replay().WhenNoConsumers)
+		return d.wants.Refuse(m, topic || c.Replay().WhenNoConsumers)
 	}
 	t := d.bridge.table
 	dest := d.concrete(m)
@@ -189,7 +189,7 @@ func (d *demand) unwanted(c network.Candidate, m *message.Message, topic bool) m
 		return message.DuplicateMessage
 	}
 	for _, x := range t.demands {
-		if policy.Matches(x.dest, dest) && x.wanted(m) {
+		if policy.Matches(x.dest, dest) && x.wants.Take(m) {
 			return ""
 		}
 	}

@@ -115,8 +115,8 @@ func (h *Home) redundant(d *demand, priority int8, above bool) bool {
 
 func (h *Home) served(d *demand, origins []message.ConsumerID, priority int8) bool {
 	for _, b := range h.bridges {
-		for _, x := range b.table.demands {
-			if x == d || x.state != active || x.dest != d.dest || x.priority < priority {
+		for _, x := range b.table.by[d.dest] {
+			if x == d || x.state != active || x.priority < priority {
 				continue
 			}
 			for i := range x.members {
@@ -132,8 +132,8 @@ func (h *Home) served(d *demand, origins []message.ConsumerID, priority int8) bo
 // outdone suppresses demand that d, just opened, makes redundant.
 func (h *Home) outdone(d *demand) {
 	for _, b := range h.bridges {
-		for _, x := range slices.Clone(b.table.demands) {
-			if x.state == active && x.dest == d.dest && x.priority < d.priority &&
+		for _, x := range slices.Clone(b.table.by[d.dest]) {
+			if x.state == active && x.priority < d.priority &&
 				h.redundant(x, x.priority, true) {
 				x.suppressed = true
 				b.drain(x)

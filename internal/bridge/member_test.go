@@ -1,8 +1,10 @@
 package bridge
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"hopwire/internal/message"
 )
@@ -76,5 +78,23 @@ func TestPeerCannotTakeStaticDemandOut(t *testing.T) {
 		if d.Members != 1 || !d.Static {
 			t.Errorf("%+v", d)
 		}
+	}
+}
+
+func TestDemandForManyTopicsComesAndGoesInNoTime(t *testing.T) {
+	w := newWorld(t, nil)
+	w.connect(Hello{})
+	const many = 4000
+	began := time.Now()
+	w.consume(many, "topic://W.>")
+	for n := range int64(many) {
+		w.consume(n, fmt.Sprint("topic://T.", n))
+	}
+	for n := range int64(many) {
+		w.unconsume(n)
+	}
+	// Some 0.1 s; minutes when each looks at all pairs.
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("%d topics took %v", many, took)
 	}
 }

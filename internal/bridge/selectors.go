@@ -4,41 +4,33 @@ import (
 	"slices"
 	"time"
 
+	"hopwire/internal/bridge/wants"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
 )
 
-// Selector is a parsed JMS selector as a demand table needs it.
-type Selector interface {
-	Matches(m *message.Message) bool
-	Identifiers() []string
-}
-
-// choice is a selector of a member; a bridge's subscription can have several.
-type choice struct {
-	text     string
-	selector Selector
-}
-
-// peerChanges are what a peer may change in a message, so that a selector that reads them cannot
-// be judged at home.
-var peerChanges = []string{"JMSRedelivered", "JMSXDeliveryCount", "JMSXUserID",
-	"JMSXGroupFirstForConsumer", "JMSActiveMQBrokerInTime", "JMSActiveMQBrokerOutTime",
-	"JMSActiveMQBrokerPath"}
+// Selector is a parsed JMS selector as a demand needs it.
+type Selector = wants.Selector
 
 // tellStep is how long the next telling of a demand's selectors waits for each byte of the last:
 // consumers that come and go fast are told of together, in some 1 MB a second.
 const tellStep = time.Microsecond
 
-// member makes the member of a remote consumer; s is what its broker says that it stands for, when
-// it is a bridge's subscription there.
-func (t *table) member(c *message.ConsumerInfo, s network.Selectors,
+// member makes the member of a remote consumer that has the selectors.
+func (t *table) member(c *message.ConsumerInfo, texts []string,
 	d message.Destination) member {
-	m := member{id: c.ID, network: c.NetworkSubscription, path: c.BrokerPath,
+	m := member{id: c.ID, network: c.NetworkSubscription, texts: texts, path: c.BrokerPath,
 		origins: append(slices.Clone(c.NetworkConsumerPath), c.ID)}
 	if d.Kind == message.Topic && c.SubscriptionName != "" {
 		m.clientID, m.durable = c.ClientID, c.SubscriptionName
 	}
+	return m
+}
+
+// texts gives the selectors of a remote consumer, and the parsed forms of those that have has not:
+// "" alone when it takes anything, or what cannot be judged here.
+func (t *table) texts(c *message.ConsumerInfo, s network.Selectors,
+	have *wants.Set) ([]string, map[string]Selector) {
 	var texts []string
 	switch {
 	case c.NetworkSubscription && s != "":
@@ -46,145 +38,85 @@ func (t *table) member(c *message.ConsumerInfo, s network.Selectors,
 	case c.Selector != "":
 		texts = []string{c.Selector}
 	}
-	m.selects = t.choices(texts, nil)
-	m.anything = m.selects == nil
-	return m
-}
-
-// choices parses selectors; nil when there is none, or one that cannot be judged here. Those that
-// known has are taken from it.
-func (t *table) choices(texts []string, known []choice) []choice {
-	if t.selectors == nil {
-		return nil
-	}
-	parsed := make(map[string]Selector, len(known))
-	for _, k := range known {
-		parsed[k.text] = k.selector
-	}
-	var out []choice
+	parsed := map[string]Selector{}
 	for _, text := range texts {
-		s := parsed[text]
-		if s == nil {
-			var err error
-			if s, err = t.selectors(text); err != nil || !judges(s) {
-				return nil
-			}
+		if have.Has(text) {
+			continue
 		}
-		out = append(out, choice{text, s})
+		if t.selectors == nil {
+			return []string{""}, nil
+		}
+		x, err := t.selectors(text)
+		if err != nil || !wants.Judged(x) {
+			return []string{""}, nil
+		}
+		parsed[text] = x
 	}
-	return out
+	if len(texts) == 0 {
+		texts = []string{""}
+	}
+	return texts, parsed
 }
 
-func judges(s Selector) bool {
-	return !slices.ContainsFunc(s.Identifiers(), func(id string) bool {
-		return slices.Contains(peerChanges, id)
-	})
+// join makes a member part of the demand, with its selectors.
+func (d *demand) join(m member, parsed map[string]Selector) {
+	for _, text := range m.texts {
+		if d.wants.Join(text, parsed[text], m.path) {
+			d.wider = true
+		}
+	}
+	d.members = append(d.members, m)
 }
 
 // reselect gives a bridge's subscription at the peer other selectors. It gives the demands that it
-// is behind, and whether they may take more now.
-func (t *table) reselect(c *message.ConsumerInfo, s network.Selectors) (in []*demand, wider bool) {
-	in = t.where[c.ID]
+// is behind.
+func (t *table) reselect(c *message.ConsumerInfo, s network.Selectors) []*demand {
+	in := t.where[c.ID]
 	for _, d := range in {
 		for i := range d.members {
 			m := &d.members[i]
 			if m.id != c.ID || m.static || !m.network {
 				continue
 			}
-			texts, _ := s.Split()
-			selects := t.choices(texts, m.selects)
-			wider = wider || !m.anything && (selects == nil || !within(selects, m.selects))
-			m.selects, m.anything = selects, selects == nil
+			texts, parsed := t.texts(c, s, &d.wants)
+			for _, text := range texts {
+				d.wider = d.wants.Join(text, parsed[text], m.path) || d.wider
+			}
+			for _, text := range m.texts {
+				d.wants.Part(text, m.path)
+			}
+			m.texts = texts
 			t.touched = append(t.touched, d)
 		}
 	}
-	return in, wider
-}
-
-// within reports whether all of a are in b.
-func within(a, b []choice) bool {
-	have := make(map[string]bool, len(b))
-	for _, c := range b {
-		have[c.text] = true
-	}
-	for _, c := range a {
-		if !have[c.text] {
-			return false
-		}
-	}
-	return true
-}
-
-func (m *member) wants(x *message.Message) bool {
-	return m.anything || slices.ContainsFunc(m.selects,
-		func(c choice) bool { return c.selector.Matches(x) })
-}
-
-// wanted reports whether any member takes the message.
-func (d *demand) wanted(m *message.Message) bool {
-	return slices.ContainsFunc(d.members, func(x member) bool { return x.wants(m) })
-}
-
-// refuses reports why no member takes the message. One that is on brokers further away takes none
-// that was at a broker on the way there, which would have to turn it away; unless messages may go
-// back, or nothing stays where it is refused (back). There is always another way, that which made
-// the message come here.
-func (d *demand) refuses(m *message.Message, back bool) message.Reason {
-	why := message.SelectorNoMatch
-	for i := range d.members {
-		x := &d.members[i]
-		if !x.wants(m) {
-			continue
-		}
-		if back || !slices.ContainsFunc(x.path, func(b message.BrokerID) bool {
-			return message.Visited(m.BrokerPath, b)
-		}) {
-			return ""
-		}
-		why = message.ReplayOff
-	}
-	return why
-}
-
-// narrow reports whether all members but one judge messages.
-func (d *demand) narrow(but message.ConsumerID) bool {
-	for i := range d.members {
-		if m := &d.members[i]; m.anything && len(m.path) == 0 && (m.id != but || m.static) {
-			return false
-		}
-	}
-	return true
+	return in
 }
 
 // selectors is what the members select, for Hopwire peers of the home broker. A topic needs none:
 // what nobody takes does not stay anywhere. Nor has a bridge's subscription that is folded with
 // others any: in a ring, brokers that fold would tell each other a selector for ever.
 func (d *demand) selectors() network.Selectors {
-	if d.dest.IsTopic() {
+	if d.dest.IsTopic() || len(d.members) > 1 &&
+		slices.ContainsFunc(d.members, func(m member) bool { return m.network }) {
 		return ""
 	}
-	var texts []string
-	for i := range d.members {
-		m := &d.members[i]
-		if m.anything || m.network && len(d.members) > 1 {
-			return ""
-		}
-		for _, c := range m.selects {
-			texts = append(texts, c.text)
-		}
-	}
-	return network.JoinSelectors(texts)
+	return network.JoinSelectors(d.wants.Texts())
 }
 
 // reselected takes what a bridge's subscription at the peer, known already, stands for now.
 func (b *Bridge) reselected(c *message.ConsumerInfo, s network.Selectors) {
-	in, wider := b.table.reselect(c, s)
-	for _, d := range in {
-		if wider && d.state == active {
-			b.home.local.Wake(d.id)
-		}
+	for _, d := range b.table.reselect(c, s) {
+		b.widened(d)
 	}
 	b.tellChanges()
+}
+
+// widened has the home broker look again, if members take more now.
+func (b *Bridge) widened(d *demand) {
+	if d.wider && d.state == active {
+		b.home.local.Wake(d.id)
+	}
+	d.wider = false
 }
 
 // tellChanges has the home broker told, soon, of what the members of changed demand select now.

@@ -98,7 +98,6 @@ func TestHopwirePeersAreToldWhatTheConsumersSelect(t *testing.T) {
 	w.unconsume(3)
 	same(t, "told", w.home.take(), []string{
 		"wake queue://Q", `selectors queue://Q "color=blue" "color=red"`,
-		"wake queue://Q",
 		"wake queue://Q", "selectors queue://Q ",
 		`selectors queue://Q "color=blue" "color=red"`,
 		`selectors queue://Q "color=red"`})

@@ -10,20 +10,17 @@ import (
 
 // demanded opens what a remote consumer's arrival brought, keeps what was about to go, and lets go
 // of what it is not behind any more.
-func (b *Bridge) demanded(fresh, empty []*demand, id message.ConsumerID) {
-	waits := len(fresh) > 0
-	for _, d := range b.table.where[id] {
-		switch {
-		case d.state == draining:
+func (b *Bridge) demanded(empty []*demand, id message.ConsumerID) {
+	for _, d := range slices.Clone(b.table.where[id]) {
+		switch d.state {
+		case draining:
 			b.revive(d)
-		case d.state == waiting:
-			waits = true // another bridge may not serve this consumer
-		case d.narrow(id) || d.overlaps:
-			b.home.local.Wake(d.id) // its members take more now
+		case waiting: // new, or another bridge may not serve this consumer
+			b.open(d)
+		default:
+			d.wider = d.wider || d.overlaps
+			b.widened(d)
 		}
-	}
-	if waits {
-		b.openWaiting()
 	}
 	b.tellChanges()
 	if len(empty) > 0 {
@@ -53,7 +50,7 @@ func (b *Bridge) removed(empty []*demand) {
 	for _, d := range empty {
 		b.drain(d)
 	}
-	b.straighten(b.table.demands)
+	b.straighten(b.table.touched)
 	b.tellChanges()
 	b.home.reconsider()
 }
@@ -63,11 +60,22 @@ func (b *Bridge) openWaiting() {
 	if b.phase != running || b.stopping {
 		return
 	}
-	now := b.home.env.Mono()
-	for _, d := range slices.Clone(b.table.demands) {
-		if d.state == waiting && (d.failed == "" || now >= d.retry) && b.phase == running {
-			b.subscribe(d, now)
+	var waits []*demand
+	for _, d := range b.table.demands {
+		if d.state == waiting {
+			waits = append(waits, d)
 		}
+	}
+	for _, d := range waits {
+		b.open(d)
+	}
+}
+
+// open subscribes to one demand that waits, when it may.
+func (b *Bridge) open(d *demand) {
+	now := b.home.env.Mono()
+	if b.phase == running && !b.stopping && d.state == waiting && (d.failed == "" || now >= d.retry) {
+		b.subscribe(d, now)
 	}
 }
 
@@ -86,7 +94,7 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	info := b.table.subscription(d, d.id, b.localClientID(), b.self.Name)
 	d.priority, d.path, d.told = info.Priority, d.nearest().path, d.selectors()
 	d.window = min(rampStart, int(b.opts.PrefetchSize))
-	d.state, d.since = active, now
+	d.state, d.since, d.wider = active, now, false
 	err := b.home.local.Subscribe(&network.Subscription{
 		Info: info, Peer: b.peer.ID, Filter: d, Sink: d, Selectors: d.told,
 		Hopwire: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead})

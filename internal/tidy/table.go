@@ -38,9 +38,10 @@ var imports = map[string][]string{
 		"internal/broker/...", "internal/store", "internal/policy", "internal/selector",
 		"internal/loop", "internal/message", "internal/network",
 	},
+	"internal/bridge/wants": {"internal/message"},
 	"internal/bridge": {
-		"internal/message", "internal/network", "internal/policy", "internal/selector",
-		"internal/loop", "internal/properties",
+		"internal/bridge/...", "internal/message", "internal/network", "internal/policy",
+		"internal/selector", "internal/loop", "internal/properties",
 	},
 
 	"internal/link": {

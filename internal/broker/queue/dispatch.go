@@ -3,11 +3,17 @@ package queue
 import (
 	"time"
 
+	"hopwire/internal/loop"
 	"hopwire/internal/message"
 )
 
-// sliceCopies is how many copies one Dispatch looks at before it yields the loop.
-const sliceCopies = 2000
+// A Dispatch yields the loop when it looked at so many copies, or for so long, as selectors can be
+// many: time is looked at once in sliceStep copies.
+const (
+	sliceCopies = 2000
+	sliceTime   = time.Millisecond
+	sliceStep   = 16
+)
 
 // Dispatch offers pending copies to the ready slots until nobody takes more, everything was
 // looked at, or the slice is used up (it then wakes itself again).
@@ -17,19 +23,34 @@ func (q *Queue) Dispatch() {
 	q.dueTimes(now)
 	q.deliverClaims(now)
 	q.askGates(now)
-	budget := sliceCopies
-	for i := 0; i < len(q.ready) && budget > 0; {
+	budget := slice{left: sliceCopies, until: now + sliceTime, env: q.env}
+	for i := 0; i < len(q.ready) && budget.left > 0; {
 		s := q.ready[i]
 		q.lookAgain(s, now, &budget)
 		if i < len(q.ready) && q.ready[i] == s && (len(s.again) == 0 || q.reading) {
 			i++
 		}
 	}
-	for l := int8(returned); l < laneCount && budget > 0; l++ {
+	for l := int8(returned); l < laneCount && budget.left > 0; l++ {
 		q.wave(l, now, &budget)
 	}
-	if budget <= 0 {
+	if budget.left <= 0 {
 		q.wake()
+	}
+}
+
+// slice is what is left of one Dispatch.
+type slice struct {
+	left  int
+	until time.Duration
+	env   loop.Env
+}
+
+// look counts a copy that is looked at.
+func (s *slice) look() {
+	s.left--
+	if s.left%sliceStep == 0 && s.env.Mono() >= s.until {
+		s.left = 0
 	}
 }
 
@@ -59,8 +80,8 @@ func (q *Queue) blockSlot(s *Slot, v message.Verdict) {
 }
 
 // lookAgain lets one slot look at the places on its list.
-func (q *Queue) lookAgain(s *Slot, now time.Duration, budget *int) {
-	for len(s.again) > 0 && s.ready && *budget > 0 {
+func (q *Queue) lookAgain(s *Slot, now time.Duration, budget *slice) {
+	for len(s.again) > 0 && s.ready && budget.left > 0 {
 		p := s.again[0]
 		c := q.lanes[p.lane].get(p.key)
 		if c == nil {
@@ -71,7 +92,7 @@ func (q *Queue) lookAgain(s *Slot, now time.Duration, budget *int) {
 			s.again = s.again[1:]
 			continue
 		}
-		*budget--
+		budget.look()
 		s.again = s.again[1:]
 		if q.expired(c) {
 			continue
@@ -82,9 +103,9 @@ func (q *Queue) lookAgain(s *Slot, now time.Duration, budget *int) {
 
 // wave looks at the copies of one lane in order. A slot whose position is higher has looked at
 // the copy already.
-func (q *Queue) wave(l int8, now time.Duration, budget *int) {
+func (q *Queue) wave(l int8, now time.Duration, budget *slice) {
 	cur, joined := q.join(l)
-	for joined && len(q.ready) > 0 && *budget > 0 {
+	for joined && len(q.ready) > 0 && budget.left > 0 {
 		c := q.lanes[l].next(cur)
 		if l == main {
 			if g, ok := q.gaps.next(cur); ok && (c == nil || g.from < c.key) {
@@ -97,7 +118,7 @@ func (q *Queue) wave(l int8, now time.Duration, budget *int) {
 			cur = q.end(l)
 			break
 		}
-		*budget--
+		budget.look()
 		cur = c.key
 		if q.expired(c) {
 			continue
