@@ -1,5 +1,5 @@
-// Package loop is where the core meets time and order: one goroutine runs everything that touches
-// a broker's state, event by event, and ends a turn when it has done a slice of work.
+// Package loop is where the core meets time and order: everything that touches a broker's state is
+// run by one goroutine at a time, event by event, and a turn ends when it has done a slice of work.
 //
 // The core sees only Env. Loop implements it over the real clock; the simulation has its own.
 package loop

@@ -15,17 +15,21 @@ const (
 	turnTime   = time.Millisecond
 )
 
-// Loop runs events one after another on the goroutine that called Run. Post may be called from
-// any goroutine; everything else only on the loop.
+// Loop runs events one after another, one goroutine at a time: that of Run, or one that called Do
+// while nothing ran. Post may be called from any goroutine; everything else but Do and Call only
+// on the loop.
 type Loop struct {
 	start time.Time
-	wake  chan struct{} // capacity 1: something was posted
+	wake  chan struct{} // capacity 1: Run has something to look at
 
 	mu     sync.Mutex
 	posted []func()
 	closed bool
+	busy   bool          // somebody runs a turn: what follows up to rnd is theirs
+	wanted bool          // Run waits for busy to end
+	alarm  time.Duration // when Run wakes by itself; valid while it waits
 
-	ready  []func() // taken over from posted, not yet run: ready[next:]
+	ready  []func() // taken over from posted, not yet run: ready[next:]; empty unless busy
 	next   int
 	timers timerHeap
 	order  uint64 // number of timers made: equal times run in the order of their making
@@ -38,6 +42,7 @@ func New() *Loop {
 	return &Loop{
 		start: time.Now(),
 		wake:  make(chan struct{}, 1),
+		busy:  true, // nothing runs before Run
 		rnd:   rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	}
 }
@@ -51,15 +56,44 @@ func (l *Loop) Post(f func()) bool {
 		return false
 	}
 	l.posted = append(l.posted, f)
-	first := len(l.posted) == 1
+	rouse := len(l.posted) == 1 && !l.busy
 	l.mu.Unlock()
-	if first {
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
+	if rouse {
+		l.rouse()
 	}
 	return true
+}
+
+// Do is Post by a goroutine that has time: when nothing runs or waits, f and what is posted
+// meanwhile run before Do returns, for one turn, on the caller's goroutine. That saves waking
+// another. It must not be called on the loop, nor with a lock held that an event takes.
+func (l *Loop) Do(f func()) bool {
+	l.mu.Lock()
+	if l.busy || l.next < len(l.ready) || len(l.posted) > 0 {
+		l.mu.Unlock()
+		return l.Post(f)
+	}
+	l.busy = true
+	l.mu.Unlock()
+	l.ready, l.next = append(l.ready[:0], f), 0
+	l.turn()
+	l.mu.Lock()
+	l.busy = false
+	// What is left is for Run: the caller has work of its own.
+	rouse := l.wanted || l.next < len(l.ready) || len(l.posted) > 0 || l.nextTimer() < l.alarm
+	l.mu.Unlock()
+	if rouse {
+		l.rouse()
+	}
+	return true
+}
+
+// rouse makes Run look.
+func (l *Loop) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Call posts f and waits until it ran. It reports false when the loop ended before, or ctx did;
@@ -82,29 +116,54 @@ func (l *Loop) OnTurn(f func()) { l.onTurn = append(l.onTurn, f) }
 
 // Run runs events until ctx ends; what was posted before that is run first.
 func (l *Loop) Run(ctx context.Context) {
-	wait := time.NewTimer(time.Hour)
+	wait := time.NewTimer(never)
 	defer wait.Stop()
-	for {
-		for l.turn() {
+	l.mu.Lock()
+	l.busy = false
+	l.mu.Unlock()
+	for done := ctx.Done(); ; {
+		until := never
+		if l.claim() {
+			for l.turn() {
+			}
+			if l.settle(ctx.Err() != nil) {
+				return
+			}
+			until = l.alarm - l.Mono()
 		}
-		if ctx.Err() != nil && l.finish() {
-			return
-		}
-		wait.Reset(l.untilTimer())
+		wait.Reset(until)
 		select {
 		case <-l.wake:
 		case <-wait.C:
-		case <-ctx.Done():
+		case <-done:
+			done = nil
 		}
 	}
 }
 
-// finish closes the loop for posts unless something came in between.
-func (l *Loop) finish() bool {
+// claim makes the next turns Run's; false means that Do runs one and will rouse Run after it.
+func (l *Loop) claim() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.closed = len(l.posted) == 0
-	return l.closed
+	l.wanted = l.busy
+	l.busy = true
+	return !l.wanted
+}
+
+// settle ends Run's turns. When the loop is to end it closes it for posts, unless something came
+// in between, and reports that.
+func (l *Loop) settle(ending bool) (ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.posted) > 0 {
+		l.rouse()
+	} else if ending {
+		l.closed = true
+		return true
+	}
+	l.busy = false
+	l.alarm = l.nextTimer()
+	return false
 }
 
 // turn runs one turn; false means there was nothing to do.
@@ -152,11 +211,15 @@ func (l *Loop) take() func() {
 	return f
 }
 
-func (l *Loop) untilTimer() time.Duration {
+// never is longer than a loop lives.
+const never = time.Duration(1<<63 - 1)
+
+// nextTimer is when the first timer is due.
+func (l *Loop) nextTimer() time.Duration {
 	if len(l.timers) == 0 {
-		return time.Hour
+		return never
 	}
-	return max(0, l.timers[0].at-l.Mono())
+	return l.timers[0].at
 }
 
 // Wall implements Env.

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,4 +105,159 @@ func TestAnEndedLoopTakesNothing(t *testing.T) {
 			t.Error("an ended loop took an event")
 		}
 	})
+}
+
+func TestDoRunsItsEventAtOnceWhereNothingRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := run(t)
+		synctest.Wait()
+		var log []string
+		l.OnTurn(func() { log = append(log, "end") })
+		l.Do(func() {
+			log = append(log, "event")
+			l.Post(func() { log = append(log, "posted") })
+		})
+		if want := []string{"event", "posted", "end"}; !slices.Equal(log, want) {
+			t.Errorf("%v, want %v", log, want)
+		}
+	})
+}
+
+func TestDoWaitsInLineWhereSomethingRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := run(t)
+		running, proceed := make(chan struct{}), make(chan struct{})
+		var log []string
+		l.Post(func() { close(running); <-proceed; log = append(log, "first") })
+		<-running
+		l.Post(func() { log = append(log, "second") })
+		l.Do(func() { log = append(log, "third") })
+		if len(log) > 0 {
+			t.Errorf("%v ran beside an event", log)
+		}
+		close(proceed)
+		l.Call(t.Context(), func() {
+			if want := []string{"first", "second", "third"}; !slices.Equal(log, want) {
+				t.Errorf("%v, want %v", log, want)
+			}
+		})
+	})
+}
+
+func TestDoRunsOneTurnAndLeavesTheRestToRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := run(t)
+		synctest.Wait()
+		events, turns := 0, 0
+		returned := make(chan struct{})
+		l.OnTurn(func() {
+			if turns++; turns > 1 {
+				<-returned
+			}
+		})
+		l.Do(func() {
+			for range 2 * turnEvents {
+				l.Post(func() { events++ })
+			}
+		})
+		close(returned)
+		synctest.Wait()
+		if turns != 3 || events != 2*turnEvents {
+			t.Errorf("%d turns, %d events; want 3, %d", turns, events, 2*turnEvents)
+		}
+	})
+}
+
+func TestATimerThatDoSetsRunsAtItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := run(t)
+		synctest.Wait() // Run waits without an alarm
+		var at []time.Duration
+		mark := func() { at = append(at, l.Mono()) }
+		l.Do(func() { l.After(2*time.Second, mark) })
+		l.Do(func() { l.After(time.Second, mark) })
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if want := []time.Duration{time.Second, 2 * time.Second}; !slices.Equal(at, want) {
+			t.Errorf("%v, want %v", at, want)
+		}
+	})
+}
+
+func TestALoopDoesNotEndWithinATurnOfDo(t *testing.T) {
+	for _, more := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			l := New()
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { l.Run(ctx); close(ended) }()
+			synctest.Wait()
+			running, proceed := make(chan struct{}), make(chan struct{})
+			ran := 0
+			go l.Do(func() {
+				close(running)
+				<-proceed
+				ran++
+				for range more {
+					l.Post(func() { ran++ })
+				}
+			})
+			<-running
+			cancel()
+			synctest.Wait()
+			select {
+			case <-ended:
+				t.Error("it ended while an event ran")
+			default:
+			}
+			close(proceed)
+			<-ended
+			if ran != 1+more || l.Do(func() { t.Error("it ran") }) {
+				t.Errorf("%d events of %d ran, or an ended loop took one", ran, 1+more)
+			}
+			if l.Mono() > 0 {
+				t.Errorf("it ended after %v", l.Mono())
+			}
+		})
+	}
+}
+
+func TestOneEventRunsAtATimeWhoeverRunsIt(t *testing.T) {
+	l := New()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { l.Run(ctx); close(ended) }()
+	const each = 20000
+	running, ran := 0, 0 // without a lock: the race detector looks at them too
+	event := func() {
+		if running++; running != 1 {
+			t.Error("two events ran at a time")
+		}
+		ran++
+		running--
+	}
+	var posters sync.WaitGroup
+	for i := range 4 {
+		posters.Go(func() {
+			last := -1
+			for k := range each {
+				hand := l.Do
+				if (k+i)%3 == 0 {
+					hand = l.Post
+				}
+				hand(func() {
+					event()
+					if last++; last != k {
+						t.Errorf("poster %d: event %d ran as the %d.", i, k, last)
+					}
+				})
+			}
+		})
+	}
+	posters.Wait()
+	cancel()
+	<-ended
+	if ran != 4*each {
+		t.Errorf("%d events ran of %d", ran, 4*each)
+	}
 }

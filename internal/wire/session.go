@@ -32,6 +32,9 @@ const (
 	closeLinger = 2 * time.Second
 	// postingCredit is how many batches the reader may be ahead of the loop.
 	postingCredit = 4
+	// calmCommands is how many commands a batch may have for the reader to run them itself. A
+	// peer that sends more at a time gains more by being read meanwhile.
+	calmCommands = 4
 	// batchKept is how many commands a batch's memory is kept for.
 	batchKept = 1024
 )
@@ -321,7 +324,11 @@ func (s *Session) post(d *Decoder, frames [][]byte, guarded bool) error {
 		s.free <- b
 		return err
 	}
-	if !s.cfg.Hub.loop.Post(b.run) {
+	hand := s.cfg.Hub.loop.Post
+	if len(b.cmds) <= calmCommands {
+		hand = s.cfg.Hub.loop.Do
+	}
+	if !hand(b.run) {
 		return errLoopGone
 	}
 	if guarded {
