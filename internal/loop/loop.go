@@ -124,7 +124,11 @@ func (l *Loop) Run(ctx context.Context) {
 	for done := ctx.Done(); ; {
 		until := never
 		if l.claim() {
-			for l.turn() {
+			for since := l.Mono(); l.turn(); {
+				if now := l.Mono(); now-since > turnTime {
+					since = now
+					announce()
+				}
 			}
 			if l.settle(ctx.Err() != nil) {
 				return
@@ -187,6 +191,14 @@ func (l *Loop) turn() bool {
 		f()
 	}
 	return true
+}
+
+// Calm reports, at the end of a turn, whether nothing waits behind it: who has a little more to do
+// may as well do it at once.
+func (l *Loop) Calm() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next == len(l.ready) && len(l.posted) == 0
 }
 
 // take gives the next event: a due timer first, then what was posted.

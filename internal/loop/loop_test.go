@@ -184,6 +184,24 @@ func TestATimerThatDoSetsRunsAtItsTime(t *testing.T) {
 	})
 }
 
+func TestALoopIsCalmWhenNothingWaitsBehindATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := run(t)
+		synctest.Wait()
+		var calm []bool
+		l.OnTurn(func() { calm = append(calm, l.Calm()) })
+		l.Do(func() {
+			for range turnEvents { // one more than the turn takes
+				l.Post(func() {})
+			}
+		})
+		synctest.Wait()
+		if want := []bool{false, true}; !slices.Equal(calm, want) {
+			t.Errorf("%v, want %v", calm, want)
+		}
+	})
+}
+
 func TestALoopDoesNotEndWithinATurnOfDo(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {

@@ -22,6 +22,8 @@ type Conn struct {
 	closing sync.Once
 	release func() // gives its place in the listener back; may be nil
 
+	direct direct
+
 	mu    sync.Mutex
 	watch *time.Timer
 	ended bool
@@ -41,7 +43,9 @@ func Wrap(c net.Conn, o Options) *Conn {
 			_ = t.SetWriteBuffer(o.SocketBufferBytes)
 		}
 	}
-	return &Conn{Conn: c, opt: o}
+	conn := &Conn{Conn: c, opt: o}
+	conn.direct.init(c)
+	return conn
 }
 
 // Options are what the socket was made with.
@@ -60,7 +64,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if c.opt.SoTimeout > 0 {
 		_ = c.SetReadDeadline(time.Now().Add(c.opt.SoTimeout))
 	}
-	n, err := c.Conn.Read(p)
+	n, err := c.direct.read(c.Conn, p)
 	if n > 0 {
 		c.reads.Add(1)
 	}
@@ -74,6 +78,15 @@ func (c *Conn) Write(p []byte) (int, error) {
 		c.writes.Add(1)
 	}
 	return n, err
+}
+
+// writeNow writes what can be written without waiting, and gives how much that was.
+func (c *Conn) writeNow(p []byte) int {
+	n := c.direct.write(p)
+	if n > 0 {
+		c.writes.Add(1)
+	}
+	return n
 }
 
 // Close implements net.Conn; it may be called more than once.

@@ -22,11 +22,17 @@ type Writer struct {
 	conn *Conn
 	wake chan struct{}
 	fill func(b []byte, limit int) (full []byte, more bool, err error)
+
+	mu    sync.Mutex // held while anything is filled or written
+	armed time.Time  // when the write deadline was set
+	begun bool       // Run has come; what it writes first is in rest
+	rest  []byte     // to be written before anything else
+	err   error      // fill's, to be told after rest
 }
 
 // NewWriter makes a writer. fill appends what waits to b, about limit bytes at most, and tells
-// whether something is left; it runs on the writer's goroutine. An empty answer without more ends
-// a round.
+// whether something is left; it runs on one goroutine at a time, the writer's or one that calls
+// Flush. An empty answer without more ends a round.
 func NewWriter(c *Conn, fill func(b []byte, limit int) ([]byte, bool, error)) *Writer {
 	return &Writer{conn: c, wake: make(chan struct{}, 1), fill: fill}
 }
@@ -39,40 +45,67 @@ func (w *Writer) Wake() {
 	}
 }
 
+// Flush writes what waits on the caller's goroutine, as far as the socket takes it without
+// waiting, and wakes the writer for the rest. It never blocks. Where little waits and little else
+// is to be done it saves the wake-up, which costs more than the write.
+func (w *Writer) Flush() {
+	if !w.conn.direct.able() || !w.mu.TryLock() {
+		w.Wake() // the writer is at it, and may have looked before this came
+		return
+	}
+	defer w.mu.Unlock()
+	if !w.begun || len(w.rest) > 0 || w.err != nil {
+		w.Wake()
+		return
+	}
+	buf := buffers.Get().(*buffer)
+	defer buf.release()
+	var more bool
+	buf.b, more, w.err = w.fill(buf.b[:0], flushBytes)
+	n := w.conn.writeNow(buf.b)
+	w.rest = append(w.rest, buf.b[n:]...)
+	if more || len(w.rest) > 0 || w.err != nil {
+		w.Wake()
+	}
+}
+
 // Run writes until done is closed or something fails. first is written before anything else.
 func (w *Writer) Run(done <-chan struct{}, first []byte) error {
-	var armed time.Time
-	if len(first) > 0 {
-		if err := w.conn.writePatiently(first, &armed); err != nil {
+	w.mu.Lock()
+	w.begun, w.rest = true, first
+	w.mu.Unlock()
+	for {
+		if err := w.round(); err != nil {
 			return err
 		}
-	}
-	for {
 		select {
 		case <-w.wake:
 		case <-done:
 			return nil
 		}
-		if err := w.round(&armed); err != nil {
-			return err
-		}
 	}
 }
 
 // round writes all that waits.
-func (w *Writer) round(armed *time.Time) error {
-	buf := buffers.Get().(*buffer)
-	defer func() {
-		if cap(buf.b) <= keptBytes {
-			buf.b = buf.b[:0]
-			buffers.Put(buf)
+func (w *Writer) round() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.rest) > 0 {
+		if err := w.conn.writePatiently(w.rest, &w.armed); err != nil {
+			return err
 		}
-	}()
+		w.rest = nil
+	}
+	if w.err != nil {
+		return w.err
+	}
+	buf := buffers.Get().(*buffer)
+	defer buf.release()
 	for more := true; more; {
 		var ferr error
 		buf.b, more, ferr = w.fill(buf.b[:0], flushBytes)
 		if len(buf.b) > 0 {
-			if err := w.conn.writePatiently(buf.b, armed); err != nil {
+			if err := w.conn.writePatiently(buf.b, &w.armed); err != nil {
 				return err
 			}
 		}
@@ -81,4 +114,11 @@ func (w *Writer) round(armed *time.Time) error {
 		}
 	}
 	return nil
+}
+
+func (b *buffer) release() {
+	if cap(b.b) <= keptBytes {
+		b.b = b.b[:0]
+		buffers.Put(b)
+	}
 }

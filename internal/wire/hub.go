@@ -20,10 +20,14 @@ func NewHub(l *loop.Loop) *Hub {
 // Loop is the hub's loop.
 func (h *Hub) Loop() *loop.Loop { return h.loop }
 
+// calmSessions is how many sessions the loop writes for itself at the end of a turn.
+const calmSessions = 2
+
 func (h *Hub) flush() {
+	calm := len(h.dirty) <= calmSessions && h.loop.Calm()
 	for i, s := range h.dirty {
 		h.dirty[i] = nil
-		s.handOver()
+		s.handOver(calm)
 	}
 	h.dirty = h.dirty[:0]
 }

@@ -155,8 +155,9 @@ func (s *Session) Close(why string) {
 	s.ended(message.Errorf(message.Unavailable, "%s", why))
 }
 
-// handOver gives the turn's output to the writer.
-func (s *Session) handOver() {
+// handOver gives the turn's output to the writer; of a calm loop it is written at once where it is
+// little and the socket takes it.
+func (s *Session) handOver(calm bool) {
 	s.dirty = false
 	s.mu.Lock()
 	if len(s.waiting) == 0 {
@@ -168,8 +169,15 @@ func (s *Session) handOver() {
 	}
 	s.closing = s.closed
 	s.mu.Unlock()
-	s.writer.Wake()
+	if calm && !s.closed && s.unsent[answers].Load()+s.unsent[messages].Load() <= calmBytes {
+		s.writer.Flush()
+	} else {
+		s.writer.Wake()
+	}
 }
+
+// calmBytes is how much may wait for the loop to encode and write it itself.
+const calmBytes = 16 << 10
 
 // itemsKept is how many items' memory is kept by an idle session.
 const itemsKept = 64
