@@ -1,6 +1,6 @@
 // Package transport is the sockets below every protocol: it listens and dials by the URIs of
-// activemq.xml, watches for silence, writes from one goroutine per connection what waits, and
-// gives up on peers that take nothing.
+// activemq.xml, watches for silence, writes what waits from one goroutine per connection, or, where
+// it is little, at once, and gives up on peers that take nothing.
 package transport
 
 import (

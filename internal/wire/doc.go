@@ -17,6 +17,10 @@
 // the loop sends is collected until the end of the turn; then the Hub wakes the writers that have
 // something, each encodes all that waits and flushes once.
 //
+// Where little goes on, waking goroutines costs more than the work. So a reader runs a batch of few
+// commands itself when the loop is at rest, and at the end of a turn with nothing behind it the
+// loop writes what little there is itself, as far as the socket takes it without waiting.
+//
 // # What the hello offers
 //
 // Both sides of a connection use what both offer (AND). Hopwire offers the loose encoding without

@@ -203,7 +203,7 @@ func (s *Session) write(first []byte) {
 	}
 }
 
-// fill encodes what waits, on the writer's goroutine.
+// fill encodes what waits, for the writer.
 func (s *Session) fill(b []byte, limit int) ([]byte, bool, error) {
 	s.wallMS = time.Now().UnixMilli()
 	for len(b) < limit {

@@ -86,7 +86,7 @@ type Session struct {
 	alive   bool   // a KeepAliveInfo is due
 	cause   error  // the first reason of the end
 
-	// Of the writer:
+	// Of the writer, or of the loop while it writes (transport.Writer sees to that):
 	current []item
 	next    int
 	enc     *Encoder // nil before the hellos agreed: nothing is sent until then
