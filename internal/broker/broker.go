@@ -213,6 +213,7 @@ func (b *Broker) Stop(drained func()) {
 		c.close("the broker is stopping")
 	}
 	b.clearMarks()
+	b.clearDelivered()
 	b.journal.drain(drained)
 }
 

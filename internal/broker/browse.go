@@ -116,7 +116,7 @@ func (b *browse) walk() {
 // wants reports whether the browser is to see the copy.
 func (b *browse) wants(c *queue.Copy) bool {
 	return !c.Message.Expired(b.s.b.env.Wall()) &&
-		b.s.verdict(c.Message, c.Redelivery).Outcome == message.Deliver
+		b.s.verdict(c.Message, c.Told()).Outcome == message.Deliver
 }
 
 func (b *browse) show(d *destination, c *queue.Copy) {
@@ -126,7 +126,7 @@ func (b *browse) show(d *destination, c *queue.Copy) {
 	} else {
 		b.s.inFlight++
 	}
-	b.s.conn.out.Deliver(b.s.info.ID, d.name, c.Message, c.Redelivery)
+	b.s.conn.out.Deliver(b.s.info.ID, d.name, c.Message, c.Told())
 }
 
 // page reads the stored copies that come next.

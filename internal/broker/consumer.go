@@ -195,7 +195,7 @@ func (s *consumer) Gate(time.Duration) message.Verdict {
 
 // Verdict implements queue.Subscriber.
 func (s *consumer) Verdict(c *queue.Copy, _ time.Duration) message.Verdict {
-	return s.verdict(c.Message, c.Redelivery)
+	return s.verdict(c.Message, c.Told())
 }
 
 func (s *consumer) verdict(m *message.Message, redelivery int32) message.Verdict {
@@ -218,7 +218,7 @@ func (s *consumer) Take(c *queue.Copy) bool {
 	d := s.destOf(c)
 	more := s.window.Add(c, c.Message, d.name)
 	s.dispatched(d)
-	s.conn.out.Deliver(s.info.ID, d.name, c.Message, c.Redelivery)
+	s.conn.out.Deliver(s.info.ID, d.name, c.Message, c.Told())
 	if s.pull != nil {
 		s.pull.answered()
 	}

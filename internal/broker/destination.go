@@ -80,6 +80,7 @@ type destination struct {
 	marks       map[message.BrokerID]uint64 // forwardedBelow
 	bootMarks   map[message.BrokerID]uint64 // those of the last run, while their peer is not asked
 	bootAsked   map[message.BrokerID]uint64 // stored copies below it were asked about
+	delivered   delivered                   // to clients
 	touched     bool                        // its header goes into the batch
 	headed      bool                        // its header is in the store or on the way there
 
@@ -203,6 +204,7 @@ func (b *Broker) restore(h *store.Header) {
 		return
 	}
 	d.queue.Restore(uint64(h.Head), d.reserved, h.Count)
+	d.delivered.restore(uint64(min(h.DeliveredBelow, h.Reserved)))
 	for peer, seq := range h.ForwardedBelow {
 		if d.marks == nil {
 			d.marks = map[message.BrokerID]uint64{}
@@ -345,7 +347,8 @@ func (h *queueHost) copies(page []store.Stored) []*queue.Copy {
 	for _, s := range page {
 		copies = append(copies, &queue.Copy{Seq: uint64(s.Seq), Message: s.Message,
 			Redelivery: max(s.Redelivery, s.Message.RedeliveryCounter),
-			Arrived:    h.b.arrivedBefore(s.Message), Doubts: h.dest.doubts(uint64(s.Seq))})
+			Arrived:    h.b.arrivedBefore(s.Message), Doubts: h.dest.doubts(uint64(s.Seq)),
+			Suspect: uint64(s.Seq) < h.dest.delivered.boot})
 	}
 	return copies
 }

@@ -133,20 +133,37 @@ func (h *house) turn() {
 		if n == 10_000 {
 			h.t.Fatal("the broker does not come to rest")
 		}
-		h.b.EndTurn()
-		switch {
-		case len(h.soon) > 0:
-			f := h.soon[0]
-			h.soon = h.soon[1:]
-			f()
-		case len(h.jobs) > 0:
-			f := h.jobs[0]
-			h.jobs = h.jobs[1:]
-			f()
-		default:
+		if !h.step() {
 			return
 		}
 	}
+}
+
+// step ends the turn and lets one thing happen that waits; false means that nothing did.
+func (h *house) step() bool {
+	h.b.EndTurn()
+	var list *[]func()
+	switch {
+	case len(h.soon) > 0:
+		list = &h.soon
+	case len(h.jobs) > 0:
+		list = &h.jobs
+	default:
+		return false
+	}
+	f := (*list)[0]
+	*list = (*list)[1:]
+	f()
+	return true
+}
+
+func headersOf(t *testing.T, h *house) []store.Header {
+	t.Helper()
+	headers, err := h.disk.CrashClone(0).Headers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return headers
 }
 
 // pass lets time go by.
@@ -177,6 +194,7 @@ type guest struct {
 	h      *house
 	sent   []message.Command
 	got    []message.MessageID
+	counts []int32 // redelivery counts of got
 	closed string
 	gone   bool
 	number int32
@@ -186,8 +204,9 @@ type guest struct {
 // Hold implements Holder.
 func (g *guest) Hold(on bool) { g.held = on }
 
-func (g *guest) Deliver(_ message.ConsumerID, _ message.Destination, m *message.Message, _ int32) {
+func (g *guest) Deliver(_ message.ConsumerID, _ message.Destination, m *message.Message, n int32) {
 	g.got = append(g.got, m.ID)
+	g.counts = append(g.counts, n)
 }
 func (g *guest) Respond(id int32) {
 	g.sent = append(g.sent, &message.Response{Correlation: id})

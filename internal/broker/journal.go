@@ -256,6 +256,7 @@ func (j *journal) flush() {
 		d.touched = false
 		if !d.gone {
 			d.headed = true
+			d.delivered.handed = d.delivered.below
 			p.ops = append(p.ops, store.Op{Kind: store.PutHeader, Dest: d.id,
 				Header: j.hold.header(d)})
 		}
@@ -266,6 +267,9 @@ func (j *journal) flush() {
 		j.busy = false
 		switch {
 		case err == nil:
+			for _, d := range touched {
+				d.delivered.durable = d.delivered.handed
+			}
 			j.committed(&p)
 		case message.KindOf(err) == message.Limit:
 			p.ops = p.ops[:len(p.notes)]
@@ -321,6 +325,7 @@ func (d *destination) header() *store.Header {
 		Count: d.stored, Bytes: d.storedBytes}
 	if d.queue != nil {
 		h.Head = store.Seq(min(d.queue.OldestStored(), d.reserved))
+		h.DeliveredBelow = store.Seq(d.delivered.below)
 	}
 	if len(d.marks) > 0 {
 		h.ForwardedBelow = make(map[message.BrokerID]store.Seq, len(d.marks))

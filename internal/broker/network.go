@@ -28,7 +28,7 @@ func (n *networks) init() {
 }
 
 // whenLoaded runs f when the next page of the queue was read, could not be read for a second, or
-// the queue is gone: f looks at where things stand.
+// the queue is gone, or was undecided: f looks at where things stand.
 func (n *networks) whenLoaded(d *destination, f func()) { n.loads[d] = append(n.loads[d], f) }
 
 func (n *networks) pageLoaded(d *destination) {
@@ -211,7 +211,7 @@ func (n *netSub) Verdict(c *queue.Copy, now time.Duration) message.Verdict {
 	} else {
 		d = n.b.dests[c.Message.Destination]
 	}
-	return n.verdict(d, c.Message, c.Redelivery, c.Arrived, now)
+	return n.verdict(d, c.Message, c.Told(), c.Arrived, now)
 }
 
 func (n *netSub) verdict(d *destination, m *message.Message, redelivery int32,
@@ -232,7 +232,7 @@ func (n *netSub) Take(c *queue.Copy) bool {
 	n.b.forwarded(d, c, n.sub.Peer)
 	n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
 		Ref:     message.CopyRef{Destination: d.name, Seq: c.Seq},
-		Message: c.Message, Redelivery: c.Redelivery})
+		Message: c.Message, Redelivery: c.Told()})
 	return n.room()
 }
 

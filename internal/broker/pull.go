@@ -12,7 +12,8 @@ import (
 type pull struct {
 	s     *consumer
 	timer loop.Timer
-	// reading is the queue whose page is waited for before the answer that there is nothing.
+	// reading is the queue that is undecided: it is waited for before the answer that there is
+	// nothing.
 	reading *destination
 }
 
@@ -65,14 +66,15 @@ func (p *pull) last() {
 	p.nothing()
 }
 
-// nothing answers that there was no message, unless a page that is being read may have one.
+// nothing answers that there was no message, unless a page that is being read may have one, or one
+// is about to come.
 func (p *pull) nothing() {
 	s := p.s
 	if s.pull != p {
 		return
 	}
 	for _, cs := range s.slots {
-		if cs.dest.queue.Reading() {
+		if cs.dest.queue.Undecided() {
 			p.reading = cs.dest
 			s.b.networks.whenLoaded(cs.dest, p.last)
 			return

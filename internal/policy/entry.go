@@ -40,8 +40,8 @@ type Entry struct {
 	// SendDuplicateFromStoreToDLQ dead-letters duplicates found when paging from the store instead
 	// of dropping them; default false, live.
 	SendDuplicateFromStoreToDLQ bool
-	// PersistJMSRedelivered writes the redelivered mark to the store before a dispatch; default
-	// false.
+	// PersistJMSRedelivered makes what clients may have had before a kill come as redelivered;
+	// default false, and done in any case.
 	PersistJMSRedelivered bool
 	// MaxDestinations caps the destinations that match this entry, advisory topics exempt; default
 	// -1, no cap.

@@ -26,6 +26,8 @@ type Header struct {
 	// ForwardedBelow holds, per peer broker, a sequence such that no message at or above it was
 	// ever handed to a link to that peer.
 	ForwardedBelow map[message.BrokerID]Seq
+	// DeliveredBelow is a sequence such that no message at or above it was ever given to a client.
+	DeliveredBelow Seq
 }
 
 // Key is the identity under which a receipt remembers an arrival.

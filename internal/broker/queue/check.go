@@ -12,7 +12,7 @@ import (
 // nobody will offer it, or one that is refused for a reason whose wake is not registered. It is
 // meant for moments when nothing waits on the loop, and costs a verdict per copy and subscription.
 func (q *Queue) Check() error {
-	if q.woken {
+	if q.woken || q.unknown {
 		return nil
 	}
 	now := q.env.Mono()

@@ -29,6 +29,7 @@ type quiet struct{}
 func (quiet) Wake(*Queue)                     {}
 func (quiet) ReadPage(*Queue, uint64, uint64) {}
 func (quiet) Expire(*Queue, *Copy)            {}
+func (quiet) Deliverable(*Slot, *Copy) bool   { return true }
 func (quiet) RaiseMark(s *Slot, seq uint64)   { s.SetMark(seq + 1000) }
 
 // taker is a subscription that notes what it took. It has room for room copies, and refuses what

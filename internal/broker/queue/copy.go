@@ -18,6 +18,7 @@ type Copy struct {
 	Durable    bool               // Stored and committed
 	Doubts     []message.BrokerID // the peers that may have it: it is out until they told
 	Raised     bool               // Redelivery was raised since it is in doubt
+	Suspect    bool               // a client may have got it before the broker was killed
 	PutBatch   uint64             // the batch that carries its record; the broker's business
 	PutOp      int                // the record's index there
 	Owner      any                // who has it while it is out; the broker's business
@@ -27,6 +28,15 @@ type Copy struct {
 	ended bool // removed
 	lane  int8
 	key   uint64 // its place in its lane
+}
+
+// Told is the redelivery count that whoever gets the copy is told. OpenWire says "redelivered" by
+// it alone, so a suspect has one at least; this is not a delivery that counts.
+func (c *Copy) Told() int32 {
+	if c.Suspect {
+		return max(1, c.Redelivery)
+	}
+	return c.Redelivery
 }
 
 // Out reports whether the copy is not pending.

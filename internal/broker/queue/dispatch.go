@@ -22,16 +22,19 @@ func (q *Queue) Dispatch() {
 	now := q.env.Mono()
 	q.dueTimes(now)
 	q.deliverClaims(now)
+	if q.unknown {
+		return
+	}
 	q.askGates(now)
 	budget := slice{left: sliceCopies, until: now + sliceTime, env: q.env}
-	for i := 0; i < len(q.ready) && budget.left > 0; {
+	for i := 0; i < len(q.ready) && budget.left > 0 && !q.unknown; {
 		s := q.ready[i]
 		q.lookAgain(s, now, &budget)
 		if i < len(q.ready) && q.ready[i] == s && (len(s.again) == 0 || q.reading) {
 			i++
 		}
 	}
-	for l := int8(returned); l < laneCount && budget.left > 0; l++ {
+	for l := int8(returned); l < laneCount && budget.left > 0 && !q.unknown; l++ {
 		q.wave(l, now, &budget)
 	}
 	if budget.left <= 0 {
@@ -81,7 +84,7 @@ func (q *Queue) blockSlot(s *Slot, v message.Verdict) {
 
 // lookAgain lets one slot look at the places on its list.
 func (q *Queue) lookAgain(s *Slot, now time.Duration, budget *slice) {
-	for len(s.again) > 0 && s.ready && budget.left > 0 {
+	for len(s.again) > 0 && s.ready && budget.left > 0 && !q.unknown {
 		p := s.again[0]
 		c := q.lanes[p.lane].get(p.key)
 		if c == nil {
@@ -98,6 +101,9 @@ func (q *Queue) lookAgain(s *Slot, now time.Duration, budget *slice) {
 			continue
 		}
 		q.offer(s, c, now)
+		if q.unknown {
+			s.lookAgain(p)
+		}
 	}
 }
 
@@ -124,6 +130,9 @@ func (q *Queue) wave(l int8, now time.Duration, budget *slice) {
 			continue
 		}
 		q.offerRing(c, l, now)
+		if q.unknown {
+			break
+		}
 		cur = c.key + 1
 	}
 	if joined {
@@ -170,6 +179,9 @@ func (q *Queue) offerRing(c *Copy, l int8, now time.Duration) {
 			s.pos[l] = max(s.pos[l], key+1)
 			return
 		}
+		if q.unknown {
+			return
+		}
 		i++
 	}
 }
@@ -179,6 +191,10 @@ func (q *Queue) offer(s *Slot, c *Copy, now time.Duration) bool {
 	v := s.Sub.Verdict(c, now)
 	if v.Outcome != message.Deliver {
 		q.refused(s, c, v)
+		return false
+	}
+	if c.Stored && !s.Network && !q.host.Deliverable(s, c) {
+		q.unknown = true
 		return false
 	}
 	q.Hold(c, s)

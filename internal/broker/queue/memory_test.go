@@ -147,6 +147,7 @@ func TestWhatAllHaveRefusedLeavesMemory(t *testing.T) {
 	last := w.attach(&testSub{room: 99, step: many}, Traits{})
 	timed := w.attach(&testSub{room: many, delay: time.Hour}, Traits{})
 	most := int64(0)
+	w.known = many + 1
 	for w.woken || len(w.reads) > 0 {
 		if w.woken {
 			w.woken = false

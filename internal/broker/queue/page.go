@@ -77,8 +77,9 @@ func (q *Queue) TakeStored(c *Copy, owner any) bool {
 	return true
 }
 
-// Reading reports whether a page is on its way.
-func (q *Queue) Reading() bool { return q.reading }
+// Undecided reports whether it shows later what a ready subscription gets: a page is on its way, or
+// Known is waited for.
+func (q *Queue) Undecided() bool { return q.reading || q.unknown }
 
 // LoadFailed tells that the page could not be read; the queue asks again after a second, and again
 // runs then, for others that want a page.

@@ -18,6 +18,9 @@ type Host interface {
 	Expire(q *Queue, c *Copy)
 	// RaiseMark asks for a durable mark above seq for the slot; Slot.SetMark answers.
 	RaiseMark(s *Slot, seq uint64)
+	// Deliverable is asked before a client gets a stored copy: whether the store will know after a
+	// crash that one got it. If not yet, Queue.Known follows.
+	Deliverable(s *Slot, c *Copy) bool
 }
 
 // Queue holds one queue's copies and offers them to its slots. All methods run on the loop.
@@ -47,6 +50,9 @@ type Queue struct {
 	timer   loop.Timer
 	timerAt time.Duration
 	woken   bool
+	// unknown: a client's turn came for a copy that the store does not know to be delivered yet.
+	// Nothing is offered meanwhile, as the order among the slots is kept.
+	unknown bool
 }
 
 // New makes an empty queue whose first sequence is first.
@@ -317,6 +323,12 @@ func (q *Queue) Committed(c *Copy) {
 	if _, claimed := c.Owner.(*Slot); claimed {
 		q.wake()
 	}
+}
+
+// Known tells that what Deliverable refused may be delivered now.
+func (q *Queue) Known() {
+	q.unknown = false
+	q.wake()
 }
 
 func (q *Queue) wake() {

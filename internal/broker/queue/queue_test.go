@@ -64,19 +64,33 @@ type testHost struct {
 	stored  map[uint64]*Copy // as they were added
 	reads   []gap
 	expired int
+	known   uint64 // copies below it may go to clients
+	asked   uint64 // and below it, when it is told that they are known
 }
 
 func (h *testHost) Wake(*Queue)                        { h.woken = true }
 func (h *testHost) ReadPage(_ *Queue, from, to uint64) { h.reads = append(h.reads, gap{from, to}) }
 func (h *testHost) RaiseMark(s *Slot, seq uint64)      { s.SetMark(seq + 3) }
-func (h *testHost) Expire(q *Queue, c *Copy)           { h.expired++; q.Remove(c) }
+func (h *testHost) Deliverable(_ *Slot, c *Copy) bool {
+	if c.Seq < h.known {
+		return true
+	}
+	h.asked = c.Seq + 1
+	return false
+}
+func (h *testHost) Expire(q *Queue, c *Copy) { h.expired++; q.Remove(c) }
 
 // settle runs everything that can run without time passing.
 func (h *testHost) settle() {
-	for h.woken || len(h.reads) > 0 {
+	for h.woken || len(h.reads) > 0 || h.asked > h.known {
 		if h.woken {
 			h.woken = false
 			h.q.Dispatch()
+			continue
+		}
+		if h.asked > h.known {
+			h.known = h.asked + 2
+			h.q.Known()
 			continue
 		}
 		g := h.reads[0]

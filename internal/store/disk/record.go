@@ -358,8 +358,8 @@ func (r *reader) numbers(m *message.Message, has func(uint64) bool) {
 	}
 }
 
-// A header record is version, destination, Reserved, Head, Count, Bytes, and per peer its name
-// and ForwardedBelow, sorted by name.
+// A header record is version, destination, Reserved, Head, Count, Bytes, the number of peers and
+// per peer its name and ForwardedBelow, sorted by name; then DeliveredBelow, if it is not 0.
 func appendHeader(b []byte, h *store.Header) []byte {
 	b = appendDestination(append(b, recordVersion), h.Destination)
 	b = binary.AppendUvarint(b, uint64(h.Reserved))
@@ -370,6 +370,9 @@ func appendHeader(b []byte, h *store.Header) []byte {
 	for _, peer := range slices.Sorted(maps.Keys(h.ForwardedBelow)) {
 		b = appendText(b, string(peer))
 		b = binary.AppendUvarint(b, uint64(h.ForwardedBelow[peer]))
+	}
+	if h.DeliveredBelow > 0 {
+		b = binary.AppendUvarint(b, uint64(h.DeliveredBelow))
 	}
 	return b
 }
@@ -389,6 +392,9 @@ func decodeHeader(id store.DestID, rec []byte) (store.Header, error) {
 	for range n {
 		peer := message.BrokerID(r.text())
 		h.ForwardedBelow[peer] = store.Seq(r.uvarint())
+	}
+	if r.at < len(r.s) {
+		h.DeliveredBelow = store.Seq(r.uvarint())
 	}
 	if err := r.end(); err != nil {
 		return store.Header{}, err

@@ -141,6 +141,7 @@ func (k *maker) header(b *store.Batch, id store.DestID) {
 			h.ForwardedBelow = map[message.BrokerID]store.Seq{}
 		}
 		h.ForwardedBelow[peers[k.r.IntN(len(peers))]] = k.seqs[id]
+		h.DeliveredBelow = k.seqs[id] * (k.seqs[id] % 2) // 0 as well: it is taken back
 	}
 	k.add(b, store.Op{Kind: store.PutHeader, Header: &h})
 }

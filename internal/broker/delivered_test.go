@@ -1,0 +1,190 @@
+package broker
+
+import (
+	"slices"
+	"testing"
+
+	"hopwire/internal/message"
+)
+
+// again starts a broker on what is durable now, as after kill -9.
+func (h *house) again() *house {
+	h.t.Helper()
+	return open(h.t, h.disk.CrashClone(0), nil)
+}
+
+// window is consume with that prefetch.
+func (g *guest) window(id string, d message.Destination, prefetch int32, selector string,
+) message.ConsumerID {
+	c := message.ConsumerID{Connection: g.cid(id), Session: 1, Value: int64(g.number)}
+	if e := g.do(&message.ConsumerInfo{ID: c, Destination: d, PrefetchSize: prefetch,
+		Selector: selector}); e != nil {
+		g.h.t.Fatal(e)
+	}
+	return c
+}
+
+// stocked gives a broker whose queue holds so many messages, all durable.
+func stocked(t *testing.T, q message.Destination, n int64) *house {
+	h := open(t, nil, nil)
+	p := h.connect("p", "p", "", nil)
+	for i := range n {
+		p.produce("p", q, i+1)
+	}
+	return h
+}
+
+func TestWhatAClientGotBeforeAKillIsToldToBeRedelivered(t *testing.T) {
+	q := queueNamed("q")
+	for name, prefetch := range map[string]int32{"small window": 1, "large window": 1000} {
+		t.Run(name, func(t *testing.T) {
+			h := stocked(t, q, 5)
+			c := h.connect("c", "c", "", nil)
+			id := c.window("c", q, prefetch, "")
+			c.ack(id, q, c.got[0], message.IndividualAck, message.TransactionID{})
+			got := len(c.got)
+			for kills := range 3 { // the count is of deliveries, not of kills
+				h = h.again()
+				c = h.connect("c", "c", "", nil)
+				c.window("c", q, 1000, "")
+				if len(c.counts) != 4 {
+					t.Fatalf("%d messages came back, want 4", len(c.counts))
+				}
+				for i, n := range c.counts[:got-min(1, got-1)] {
+					if n != 1 {
+						t.Errorf("after %d kills message %d has the count %d, want 1", kills+1, i, n)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestWhatWasGivenToAClientAheadOfTheDiskIsToldToBeRedelivered(t *testing.T) {
+	q := queueNamed("q")
+	h := open(t, nil, nil)
+	c, p := h.connect("c", "c", "", nil), h.connect("p", "p", "", nil)
+	c.window("c", q, 1000, "")
+	for n := range int64(3) {
+		p.produce("p", q, n+1)
+	}
+	h = h.again()
+	c = h.connect("k", "k", "", nil)
+	c.window("k", q, 1000, "")
+	if !slices.Equal(c.counts, []int32{1, 1, 1}) {
+		t.Errorf("the counts are %v, want all 1", c.counts)
+	}
+}
+
+func TestNoClientGetsAStoredMessageBeforeTheMarkIsDurable(t *testing.T) {
+	q := queueNamed("q")
+	h := stocked(t, q, 3)
+	h = h.again() // now they are in the store alone
+	c := h.connect("c", "c", "", nil)
+	c.do(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "c", Session: 1, Value: 1},
+		Destination: q, PrefetchSize: 1})
+	if len(c.got) != 1 {
+		t.Fatalf("%d messages delivered, want 1", len(c.got))
+	}
+	seen := false
+	for _, x := range headersOf(t, h) {
+		seen = seen || x.Destination == q && x.DeliveredBelow > 1
+	}
+	if !seen {
+		t.Error("the first message is out and no durable mark says so")
+	}
+}
+
+func TestACrashBeforeTheMarkIsDurableFindsNothingDelivered(t *testing.T) {
+	q := queueNamed("q")
+	h := stocked(t, q, 3)
+	h = h.again()
+	c := h.connect("c", "c", "", nil)
+	c.number++
+	c.Handle(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "c", Session: 1, Value: 1},
+		Destination: q, PrefetchSize: 1000})
+	for n := 0; len(c.got) == 0; n++ {
+		if n == 1000 {
+			t.Fatal("nothing is delivered")
+		}
+		before := h.disk.CrashClone(0)
+		h.step()
+		if len(c.got) == 0 {
+			continue
+		}
+		again := open(t, before, nil)
+		k := again.connect("k", "k", "", nil)
+		k.window("k", q, 1000, "")
+		if len(k.counts) != 3 || slices.Contains(k.counts, 0) {
+			t.Errorf("killed as the first was delivered, the counts are %v", k.counts)
+		}
+	}
+}
+
+func TestNothingIsSuspectAfterACleanStop(t *testing.T) {
+	q := queueNamed("q")
+	h := stocked(t, q, 5)
+	c := h.connect("c", "c", "", nil)
+	c.window("c", q, 2, "")
+	c.do(&message.RemoveInfo{Object: message.ConnectionID("c"),
+		LastDelivered: message.LastDeliveredUnset})
+	stopped := false
+	h.b.Stop(func() { stopped = true })
+	h.turn()
+	if !stopped {
+		t.Fatal("the broker does not stop")
+	}
+	h = h.again()
+	c = h.connect("c", "c", "", nil)
+	c.window("c", q, 1000, "")
+	if !slices.Equal(c.counts, []int32{0, 0, 0, 0, 0}) {
+		t.Errorf("the counts are %v, want none raised: nothing was seen", c.counts)
+	}
+}
+
+func TestSuspectsStaySoOverACleanStop(t *testing.T) {
+	q := queueNamed("q")
+	h := stocked(t, q, 5)
+	h.connect("c", "c", "", nil).window("c", q, 1000, "")
+	h = h.again()
+	h.b.Stop(func() {})
+	h.turn()
+	h = h.again()
+	c := h.connect("c", "c", "", nil)
+	c.window("c", q, 1000, "")
+	if len(c.counts) != 5 || slices.Contains(c.counts, 0) {
+		t.Errorf("the counts are %v, want all 1", c.counts)
+	}
+}
+
+func TestASuspectWhoseClientDiesCountsThatDeliveryOnly(t *testing.T) {
+	q := queueNamed("q")
+	h := stocked(t, q, 1)
+	h.connect("c", "c", "", nil).window("c", q, 1000, "")
+	h = h.again()
+	a := h.connect("a", "a", "", nil)
+	a.window("a", q, 1000, "")
+	a.Gone()
+	b := h.connect("b", "b", "", nil)
+	b.window("b", q, 1000, "")
+	if !slices.Equal(b.counts, []int32{1}) {
+		t.Errorf("the counts are %v, want 1: the kill counts nothing", b.counts)
+	}
+}
+
+func TestMessagesSentAfterAKillAreNotSuspect(t *testing.T) {
+	q := queueNamed("q")
+	h := stocked(t, q, 1)
+	h.connect("c", "c", "", nil).window("c", q, 1000, "")
+	h = h.again()
+	p := h.connect("p2", "p2", "", nil)
+	for n := range int64(3) {
+		p.produce("p2", q, n+1)
+	}
+	h = h.again()
+	c := h.connect("c", "c", "", nil)
+	c.window("c", q, 1000, "")
+	if !slices.Equal(c.counts, []int32{1, 0, 0, 0}) {
+		t.Errorf("the counts are %v", c.counts)
+	}
+}
