@@ -89,7 +89,8 @@ func (b *Bridge) ask() {
 	a.asked, a.when = network.FitsTalk(links, keys), b.home.env.Mono()
 	a.id++
 	b.bound(doubtTimeout, "the peer did not answer about copies in doubt")
-	b.say(network.Talk{Kind: network.Ask, ID: a.id, Links: links, Keys: keys[:a.asked]})
+	b.say(network.Talk{Kind: network.Ask, ID: a.id, Links: links, Keys: keys[:a.asked],
+		Seen: true})
 }
 
 func (b *Bridge) say(t network.Talk) { b.send(&message.ControlCommand{Command: t.Encode()}) }
@@ -107,9 +108,10 @@ func (b *Bridge) talk(text string) {
 	}
 	switch t.Kind {
 	case network.Ask:
-		b.home.local.Known(b.peer.ID, t.Links, t.Keys, func(known []bool) {
+		b.home.local.Known(b.peer.ID, t.Links, t.Keys, func(known []bool, seen bool) {
 			if b.phase != over {
-				b.say(network.Talk{Kind: network.Known, ID: t.ID, Known: known})
+				b.say(network.Talk{Kind: network.Known, ID: t.ID, Known: known,
+					Seen: seen && t.Seen})
 			}
 		})
 	case network.Known:
@@ -143,7 +145,11 @@ func (b *Bridge) told(t network.Talk) {
 		b.home.local.Resolve(b.peer.ID, taken, network.WasTaken)
 	}
 	if len(free) > 0 {
-		b.home.local.Resolve(b.peer.ID, free, network.WasNotTaken)
+		how := network.WasNotTaken
+		if t.Seen {
+			how = network.MaybeSeen
+		}
+		b.home.local.Resolve(b.peer.ID, free, how)
 	}
 	if len(a.page) > 0 {
 		b.ask()

@@ -70,6 +70,43 @@ func TestB037AHopwirePeerIsAskedBeforeAnythingNew(t *testing.T) {
 	}
 }
 
+func TestWhatAKilledPeerMayHaveGivenToAClientGoesBackAsSeen(t *testing.T) {
+	w := newWorld(t, nil)
+	w.lose()
+	w.env.advance(2 * time.Second)
+	w.connect(Hello{HopwireLevel: 1})
+	w.state(Resolving)
+	sent := w.link.take()
+	ask, err := network.ParseTalk(sent[len(sent)-1].(*message.ControlCommand).Command)
+	if err != nil || !ask.Seen {
+		t.Fatalf("%+v %v, want a question that says it reads the word", ask, err)
+	}
+	w.home.take()
+	w.dial.receive(&message.ControlCommand{Command: network.Talk{Kind: network.Known, ID: ask.ID,
+		Known: []bool{false}, Seen: true}.Encode()})
+	if log := w.home.take(); len(log) == 0 || log[0] != "maybe-seen 1" {
+		t.Errorf("%q", log)
+	}
+}
+
+func TestOnlyAPeerThatReadsItIsToldWhatMayHaveBeenSeen(t *testing.T) {
+	for _, reads := range []bool{true, false} {
+		w := newWorld(t, nil)
+		w.connect(Hello{HopwireLevel: 1})
+		w.home.restarted = true
+		w.link.take()
+		w.dial.receive(&message.ControlCommand{Command: network.Talk{Kind: network.Ask, ID: 5,
+			Keys: []network.DoubtKey{{Destination: queue("Q")}}, Seen: reads}.Encode()})
+		want := "known 5 0"
+		if reads {
+			want += " seen"
+		}
+		if got := shorts(w.link.take()); len(got) != 1 || !strings.HasSuffix(got[0], want) {
+			t.Errorf("it reads it: %v, it is told %q", reads, got)
+		}
+	}
+}
+
 func TestDoubtsAreReleasedWhenThePeerStaysAway(t *testing.T) {
 	w := newWorld(t, nil)
 	w.connect(Hello{HopwireLevel: 1})

@@ -87,13 +87,14 @@ type fakeHome struct {
 	refuse error
 	doubts []network.Doubt
 	// doubtful is whom the doubts are toward; "" is everybody.
-	doubtful message.BrokerID
-	known    map[message.ReceiptKey]bool
-	links    []message.ConnectionID // of the last Known
-	got      []*message.Message
-	dones    []func(error)
-	hold     bool // Receive is answered later
-	failure  []*message.Message
+	doubtful  message.BrokerID
+	known     map[message.ReceiptKey]bool
+	restarted bool                   // what is not known may have been seen
+	links     []message.ConnectionID // of the last Known
+	got       []*message.Message
+	dones     []func(error)
+	hold      bool // Receive is answered later
+	failure   []*message.Message
 }
 
 func newHome(name string) *fakeHome {
@@ -170,7 +171,7 @@ func (h *fakeHome) InDoubt(peer message.BrokerID, after message.CopyRef, limit i
 
 func (h *fakeHome) Resolve(peer message.BrokerID, refs []message.CopyRef,
 	how network.Resolution) {
-	names := [...]string{"was-taken", "was-not-taken", "never-learned"}
+	names := [...]string{"was-taken", "was-not-taken", "never-learned", "maybe-seen"}
 	var seqs []string
 	for _, r := range refs {
 		seqs = append(seqs, fmt.Sprint(r.Seq))
@@ -180,13 +181,13 @@ func (h *fakeHome) Resolve(peer message.BrokerID, refs []message.CopyRef,
 }
 
 func (h *fakeHome) Known(_ message.BrokerID, links []message.ConnectionID, keys []network.DoubtKey,
-	done func([]bool)) {
+	done func([]bool, bool)) {
 	h.links = links
 	out := make([]bool, len(keys))
 	for i, k := range keys {
 		out[i] = h.known[k.Key]
 	}
-	done(out)
+	done(out, h.restarted)
 }
 
 func (h *fakeHome) Temp(peer message.BrokerID, info *message.DestinationInfo) error {

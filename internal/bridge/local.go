@@ -36,9 +36,10 @@ type Local interface {
 	Resolve(peer message.BrokerID, refs []message.CopyRef, how network.Resolution)
 	// Known asks which of the arrivals a peer asks about were taken durably. links are the peer's
 	// connections as it sees them; its others are ended before, as what they still hold must not
-	// come after the answer. None says nothing about them.
+	// come after the answer. None says nothing about them. seen says that a client may have got what
+	// is not known, before the broker was killed.
 	Known(peer message.BrokerID, links []message.ConnectionID, keys []network.DoubtKey,
-		done func(known []bool))
+		done func(known []bool, seen bool))
 	// Temp creates or removes a temporary destination of the peer's side.
 	Temp(peer message.BrokerID, info *message.DestinationInfo) error
 	// Advise publishes a bridge advisory (NetworkBridge, ForwardFailure) and tells the broker that

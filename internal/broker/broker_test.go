@@ -138,13 +138,13 @@ func TestAPeersQuestionEndsTheLinksItHasNoMore(t *testing.T) {
 	twin := h.connect("l2", "nc2_a_outbound", "u", peerNamed("a", "1"))
 	asks := h.connect("l3", "nc3_a_outbound", "u", peerNamed("a", "1"))
 	other := h.connect("l4", "nc_z_outbound", "u", peerNamed("z", "1"))
-	h.b.Known("ID:a", nil, nil, func([]bool) {})
+	h.b.Known("ID:a", nil, nil, func([]bool, bool) {})
 	if dead.gone || told != nil {
 		t.Error("a peer that says nothing of its links loses them")
 	}
 	answered := false
 	h.b.Known("ID:a", []message.ConnectionID{"l2", "l3", "of another place"}, nil,
-		func([]bool) { answered = true })
+		func([]bool, bool) { answered = true })
 	h.turn()
 	if !dead.gone || twin.gone || asks.gone || other.gone || len(told) != 3 || !answered {
 		t.Errorf("gone: %v, want the first; %v was told; answered %v",
@@ -185,7 +185,7 @@ func TestReceiptsCoverThePeersWindow(t *testing.T) {
 	h.connect("c", "c", "", nil).produce("c", q, 1)
 	const prefetch = 5000
 	peer := network.Peer{ID: "ID:a", Name: "a", Hopwire: true, Prefetch: prefetch}
-	h.b.Known(peer.ID, nil, []network.DoubtKey{{Destination: q}}, func([]bool) {})
+	h.b.Known(peer.ID, nil, []network.DoubtKey{{Destination: q}}, func([]bool, bool) {})
 	h.turn()
 	var keys []network.DoubtKey
 	for n := range int64(2 * prefetch) {
@@ -201,7 +201,7 @@ func TestReceiptsCoverThePeersWindow(t *testing.T) {
 	}
 	h.turn()
 	unknown := 0
-	h.b.Known(peer.ID, nil, keys[len(keys)-prefetch:], func(known []bool) {
+	h.b.Known(peer.ID, nil, keys[len(keys)-prefetch:], func(known []bool, _ bool) {
 		for _, k := range known {
 			if !k {
 				unknown++

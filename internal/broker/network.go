@@ -19,12 +19,14 @@ type networks struct {
 	// loads are what waits for a page of a queue, or for its end.
 	loads map[*destination][]func()
 	pages map[message.BrokerID]pageEnd // of the rounds about copies in doubt
+	heard map[message.BrokerID]bool    // peers that forwarded something since the start
 }
 
 func (n *networks) init() {
 	n.subs = map[message.ConsumerID]*netSub{}
 	n.loads = map[*destination][]func(){}
 	n.pages = map[message.BrokerID]pageEnd{}
+	n.heard = map[message.BrokerID]bool{}
 }
 
 // whenLoaded runs f when the next page of the queue was read, could not be read for a second, or

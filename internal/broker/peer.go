@@ -122,6 +122,7 @@ func (d *destination) stores() bool { return d.name.Kind == message.Queue }
 
 // claimFromPeer tests an arrival against the receipts and claims it.
 func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
+	b.networks.heard[a.peer.ID] = true
 	a.key = message.Receipt(a.m, a.wire, a.m.BrokerPath, b.opt.ID)
 	known := d.receipts.Look(a.key)
 	if known == audit.Unknown && !message.Visited(a.m.BrokerPath, b.opt.ID) &&
@@ -168,7 +169,7 @@ func (b *Broker) dropReceipts(d *destination, peer message.BrokerID, below uint6
 // Known implements bridge.Local: it answers from durable receipts only, so what is on its way to
 // the store is waited for.
 func (b *Broker) Known(peer message.BrokerID, links []message.ConnectionID,
-	keys []network.DoubtKey, done func([]bool)) {
+	keys []network.DoubtKey, done func(known []bool, seen bool)) {
 	b.endOthers(peer, links, func(*Connection) bool { return true })
 	b.known(peer, keys, done)
 }
@@ -190,7 +191,10 @@ func (b *Broker) endOthers(peer message.BrokerID, links []message.ConnectionID,
 	}
 }
 
-func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey, done func([]bool)) {
+// known answers about keys. Until the peer forwards something it asks about what was on its way
+// before our start: clients may have got such a message ahead of the disk, and it is gone.
+func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey,
+	done func(known []bool, seen bool)) {
 	p := &network.Peer{ID: peer, Hopwire: true}
 	for _, k := range keys {
 		d := b.find(k.Destination)
@@ -209,7 +213,7 @@ func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey, done func
 			known[i] = d != nil && d.receipts != nil &&
 				d.receipts.Look(k.Key) == audit.Durable && !d.receipts.WentBack(k.Key, peer)
 		}
-		done(known)
+		done(known, !b.networks.heard[peer])
 	})
 }
 
@@ -417,6 +421,11 @@ func (b *Broker) Resolve(peer message.BrokerID, refs []message.CopyRef, how netw
 			b.counts.Forwarded++
 			b.consume(d, c)
 			continue
+		case network.MaybeSeen:
+			if c.Redelivery == 0 {
+				c.Redelivery = 1
+				b.journal.redelivered(d, c)
+			}
 		case network.NeverLearned:
 			if !c.Raised { // once, however many peers may have it
 				c.Raised = true
@@ -459,9 +468,9 @@ func (c *Connection) talk(cmd *message.ControlCommand) {
 		// Whoever says that it is this peer may end connections of its own user only.
 		c.b.endOthers(c.peer.ID, t.Links,
 			func(o *Connection) bool { return o.principal.User == c.principal.User })
-		c.b.known(c.peer.ID, t.Keys, func(known []bool) {
-			c.out.Send(&message.ControlCommand{
-				Command: network.Talk{Kind: network.Known, ID: t.ID, Known: known}.Encode()})
+		c.b.known(c.peer.ID, t.Keys, func(known []bool, seen bool) {
+			c.out.Send(&message.ControlCommand{Command: network.Talk{Kind: network.Known, ID: t.ID,
+				Known: known, Seen: seen && t.Seen}.Encode()})
 		})
 	}
 }

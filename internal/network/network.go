@@ -97,6 +97,7 @@ const (
 	WasTaken     Resolution = iota // the peer has it: remove
 	WasNotTaken                    // the peer has it not: back, count untouched
 	NeverLearned                   // nobody told in time: back, count raised
+	MaybeSeen                      // as WasNotTaken, but a client there may have got it: count 1
 )
 
 // Doubt is a copy in doubt with what the peer knows it by.

@@ -30,13 +30,17 @@ var talkNames = [...]string{Ask: "ask", Known: "known"}
 //	queue "orders.in" <key><key>…
 //	hopwire/1 known 7 0110
 //
-// Keys are unpadded URL base64, 22 characters each.
+// Either may end its first line with the word "seen": an Ask whose asker reads it, and the Known
+// for it whose sender means it (Seen). Keys are unpadded URL base64, 22 characters each.
 type Talk struct {
 	Kind  TalkKind
 	ID    uint64
 	Links []message.ConnectionID // the asker's connections at the peer; none says nothing of them
 	Keys  []DoubtKey
 	Known []bool
+	// Seen, of an Ask, says that the answer may have it. There it says that what is not known may
+	// have been given to a client before the peer was killed.
+	Seen bool
 }
 
 // Limits of one Talk: OpenWire counts the bytes of a string in 16 bits.
@@ -45,6 +49,7 @@ const (
 	MaxTalkLinks = 64
 	maxTalkBytes = 60_000
 	linkWord     = "link "
+	seenWord     = "seen"
 	keyChars     = 22
 	talkPrefix   = "hopwire/"
 	talkVersion  = "1"
@@ -91,7 +96,9 @@ func (t Talk) Encode() string {
 		for _, k := range t.Known {
 			b.WriteByte("01"[boolIndex(k)])
 		}
-		return b.String()
+	}
+	if t.Seen {
+		b.WriteString(" " + seenWord)
 	}
 	for _, l := range t.Links {
 		b.WriteString("\n" + linkWord + strconv.QuoteToASCII(string(l)))
@@ -128,11 +135,11 @@ func ParseTalk(text string) (Talk, error) {
 	if err != nil {
 		return Talk{}, message.Errorf(message.Protocol, "control command: id %.40q: %w", f[2], err)
 	}
-	t := Talk{ID: id}
+	t := Talk{ID: id, Seen: len(f) > 3 && f[len(f)-1] == seenWord}
 	switch f[1] {
 	case "known":
 		t.Kind = Known
-		if len(f) != 4 {
+		if len(f) != 4 && (len(f) != 5 || !t.Seen) {
 			return Talk{}, message.Errorf(message.Protocol, "control command: known without flags")
 		}
 		t.Known, err = parseFlags(f[3])

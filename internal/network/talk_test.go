@@ -23,7 +23,8 @@ func drawKeys(t *rapid.T) []DoubtKey {
 func TestTalkSurvives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		talk := Talk{ID: rapid.Uint64().Draw(t, "id"),
-			Kind: TalkKind(rapid.IntRange(1, 2).Draw(t, "kind"))}
+			Kind: TalkKind(rapid.IntRange(1, 2).Draw(t, "kind")),
+			Seen: rapid.Bool().Draw(t, "seen")}
 		if talk.Kind == Known {
 			talk.Known = rapid.SliceOfN(rapid.Bool(), 1, MaxTalkKeys).Draw(t, "known")
 		} else {

@@ -82,8 +82,19 @@ func (c *checker) delivered(d *Delivery) {
 	if f.Finals > 0 && !d.Stale && c.once(f) {
 		c.violate("P3", "delivered after it was consumed: %s", f)
 	}
+	if !c.toldAgain(d) {
+		c.violate("P3", "delivered before, and not told to be redelivered: %s", f)
+	}
 	c.circles(d)
 	c.order(d)
+}
+
+// toldAgain reports whether an application is told of a message that one may have seen before. A
+// producer that sends again makes a new message, as far as a restarted broker knows.
+func (c *checker) toldAgain(d *Delivery) bool {
+	f := d.Fate
+	return d.Redelivery > 0 || len(f.Deliveries) == 1 || !f.Persistent || f.Resent || f.Released ||
+		!c.r.p.strict() || c.r.p.Ahead
 }
 
 // circles holds the broker path to what is allowed.

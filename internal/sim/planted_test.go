@@ -42,8 +42,9 @@ func (s faultyStorage) Receipts(d store.DestID, done func([]store.PeerReceipts, 
 // faultyLocal is a home broker that does some things wrong.
 type faultyLocal struct {
 	*broker.Broker
-	settle  func(id message.ConsumerID, refs []message.CopyRef, how network.Settlement)
-	known   func(keys []network.DoubtKey, done func([]bool)) bool
+	settle func(id message.ConsumerID, refs []message.CopyRef, how network.Settlement)
+	known  func(peer message.BrokerID, keys []network.DoubtKey,
+		done func([]bool, bool)) bool
 	receive func(m *message.Message, from network.Peer, done func(error))
 	wake    func(id message.ConsumerID)
 	inDoubt func(done func([]network.Doubt))
@@ -69,8 +70,8 @@ func (f *faultyLocal) Settle(id message.ConsumerID, refs []message.CopyRef,
 }
 
 func (f *faultyLocal) Known(p message.BrokerID, links []message.ConnectionID,
-	keys []network.DoubtKey, done func([]bool)) {
-	if f.known == nil || !f.known(keys, done) {
+	keys []network.DoubtKey, done func([]bool, bool)) {
+	if f.known == nil || !f.known(p, keys, done) {
 		f.Broker.Known(p, links, keys, done)
 	}
 }
@@ -259,8 +260,8 @@ var planted = []struct {
 		}
 	}), func(p *Plan) { p.Cuts, p.Hop = true, true }, false},
 	{"nothing asked about is known", "P3", localPlant(func(_ *Life, f *faultyLocal) {
-		f.known = func(keys []network.DoubtKey, done func([]bool)) bool {
-			done(make([]bool, len(keys)))
+		f.known = func(_ message.BrokerID, keys []network.DoubtKey, done func([]bool, bool)) bool {
+			done(make([]bool, len(keys)), false)
 			return true
 		}
 	}), func(p *Plan) { p.Cuts, p.Duplex, p.Hop = true, true, true }, false},
@@ -309,6 +310,21 @@ var planted = []struct {
 			return f.Broker.Subscribe(&wrapped)
 		}
 	}), func(p *Plan) { p.Replay, p.Hop = false, true }, false},
+	{"nobody remembers after a kill what clients got", "P3", &Plant{
+		Headers: func(h []store.Header) []store.Header {
+			for i := range h {
+				h[i].DeliveredBelow = 0
+			}
+			return h
+		}}, func(p *Plan) { p.Crashes, p.Resend = true, false }, false},
+	{"a peer hides that it was killed", "P3", localPlant(func(_ *Life, f *faultyLocal) {
+		f.known = func(peer message.BrokerID, keys []network.DoubtKey, done func([]bool, bool)) bool {
+			f.Broker.Known(peer, nil, keys, func(known []bool, _ bool) { done(known, false) })
+			return true
+		}
+	}), func(p *Plan) {
+		p.Crashes, p.SlowDisks, p.Duplex, p.Resend = true, true, true, false
+	}, true},
 	{"sequences are used again after a crash", "P", &Plant{
 		Headers: func(h []store.Header) []store.Header {
 			for i := range h {

@@ -72,7 +72,7 @@ func TestCommitKeepsWhatItAcknowledgedWhenTheConsumerCloses(t *testing.T) {
 	c := w.Client("C")
 	c.Connect(w.Node("a"))
 	c.Consume(Wants{From: queueQ, Mode: Transacted, Batch: 5})
-	w.Run(10 * time.Millisecond)
+	w.Run(time.Second + 10*time.Millisecond) // the first delivery waits for the disk
 	c.Close()
 	other := w.Client("D")
 	other.Connect(w.Node("a"))
