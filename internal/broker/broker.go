@@ -206,15 +206,21 @@ func (b *Broker) ownConnection() message.ConnectionID {
 	return message.ConnectionID(b.opt.ID)
 }
 
-// Stop closes all connections; what was confirmed is in the store when drained is called.
+// Stop closes all connections; what was confirmed is in the store when drained is called. Sends
+// that there is no room for are given up: nobody was told that they are safe.
 func (b *Broker) Stop(drained func()) {
 	b.stopping = true
 	for _, c := range append([]*Connection(nil), b.connOrder...) {
 		c.close("the broker is stopping")
 	}
 	b.clearMarks()
-	b.clearDelivered()
-	b.journal.drain(drained)
+	b.journal.drain(func() {
+		b.clearDelivered()
+		b.journal.drain(func() {
+			b.journal.ended = true
+			drained()
+		})
+	})
 }
 
 var _ network.Candidate = (*candidate)(nil)

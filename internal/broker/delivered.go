@@ -47,8 +47,8 @@ func (h *queueHost) Deliverable(s *queue.Slot, c *queue.Copy) bool {
 // what they may have seen is counted. What was suspect before and is still there stays so.
 func (b *Broker) clearDelivered() {
 	for _, d := range b.order {
-		if d.queue == nil || d.delivered.below == 0 {
-			continue
+		if d.queue == nil || d.delivered.below == 0 || b.journal.hold.deltas[d] != nil {
+			continue // or what was consumed comes back, as its end is held
 		}
 		below := d.delivered.boot
 		if d.stored == 0 || d.queue.OldestStored() >= below {

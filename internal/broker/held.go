@@ -96,7 +96,7 @@ func (j *journal) hasRoom() {
 		j.hold.wait = 0
 		j.b.tell(Event{Kind: StoreTrouble, Reason: message.StoreFull,
 			Text: "the store has room again: what waited is written"})
-	case !j.storage.Space().Full:
+	case j.drained == nil && !j.storage.Space().Full:
 		j.hold.due = true
 	}
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -80,6 +81,58 @@ func TestAcknowledgementsReachAFullStoreThatRefusedASend(t *testing.T) {
 	h.pass(2 * time.Second)
 	if !p.answered(sent) || len(h.stored(queueNamed("other"))) != 1 {
 		t.Error("the send was not stored when there was room")
+	}
+}
+
+func TestAStopGivesUpWhatTheStoreHasNoRoomFor(t *testing.T) {
+	h := open(t, nil, nil)
+	q, out := queueNamed("q"), queueNamed("out")
+	c, p := h.connect("c", "c", "", nil), h.connect("p", "p", "", nil)
+	id := c.consume("c", q)
+	for n := range int64(3) {
+		p.produce("p", q, n+1)
+	}
+	tx := c.begin("c", 1)
+	m := c.mail("c", out, 4)
+	m.Transaction = tx
+	c.do(m)
+	c.ack(id, q, c.got[0], message.StandardAck, tx)
+	commit := c.late(&message.TransactionInfo{Connection: "c", ID: tx, Type: message.CommitOnePhase})
+	sent := p.late(p.mail("p", out, 5))
+	c.ack(id, q, c.got[1], message.IndividualAck, message.TransactionID{})
+	began, drained := h.now, 0
+	h.b.Stop(func() { drained++ })
+	h.turn()
+	if drained != 1 || h.now != began {
+		t.Fatalf("drained %d times", drained)
+	}
+	if c.answered(commit) || p.answered(sent) {
+		t.Error("what is not stored was confirmed")
+	}
+	h.disk.SetCapacity(0, 0)
+	h.pass(10 * time.Second)
+	h = h.again()
+	if d := h.b.find(out); d != nil && d.queue.Len() != 0 {
+		t.Errorf("%d messages are there that nobody was told of", d.queue.Len())
+	}
+	c = h.connect("c", "c", "", nil)
+	c.consume("c", q)
+	if !slices.Equal(c.counts, []int32{1, 1}) {
+		t.Errorf("messages came back with the counts %v, want 1 and 3, both redelivered", c.counts)
+	}
+}
+
+func TestAStopWritesWhatThereIsRoomForAgain(t *testing.T) {
+	h := open(t, nil, nil)
+	p := h.connect("p", "p", "", nil)
+	p.produce("p", queueNamed("q"), 1)
+	p.late(p.mail("p", queueNamed("q"), 2))
+	h.disk.SetCapacity(0, 0)
+	drained := false
+	h.b.Stop(func() { drained = true })
+	h.turn()
+	if n := len(h.stored(queueNamed("q"))); !drained || n != 2 {
+		t.Errorf("drained %v, %d of 2 messages are stored", drained, n)
 	}
 }
 

@@ -27,7 +27,8 @@ type journal struct {
 	touched   []*destination
 
 	busy    bool
-	drained func()
+	drained func() // runs when all is durable that there is room for
+	ended   bool   // nothing more is handed over
 	// undurable is the size of the messages handed over or collected and not durable.
 	undurable int64
 	failed    error
@@ -234,7 +235,7 @@ func (j *journal) beforeRead(f func()) {
 
 // flush hands the collecting batch over, unless one is on its way.
 func (j *journal) flush() {
-	if j.busy || j.failed != nil {
+	if j.busy || j.failed != nil || j.ended {
 		return
 	}
 	j.sortHeld()
@@ -244,7 +245,7 @@ func (j *journal) flush() {
 		for _, f := range reads {
 			f()
 		}
-		if j.drained != nil && j.held.empty() {
+		if j.drained != nil {
 			f := j.drained
 			j.drained = nil
 			f()
@@ -313,9 +314,10 @@ func (j *journal) fail(err error) {
 		err.Error()})
 }
 
-// drain calls f when nothing is on its way.
+// drain calls f when nothing is on its way. What is held is tried once more; what has no room then
+// stays held, as nobody can tell when it would have.
 func (j *journal) drain(f func()) {
-	j.drained = f
+	j.drained, j.hold.due = f, true
 	j.flush()
 }
 
