@@ -386,10 +386,13 @@ func (c *Connection) release() {
 	b.tell(Event{Kind: ConnectionClosed, Text: c.remote.Address + " as " + c.clientID})
 }
 
-// close ends the connection from this side.
+// close ends the connection from this side; why is "" when the client asked for it.
 func (c *Connection) close(why string) {
 	if c.closed {
 		return
+	}
+	if why != "" { // else the client took its leave: what it sent before is to arrive
+		c.dropParked()
 	}
 	c.release()
 	c.closed = true
@@ -403,6 +406,9 @@ func (c *Connection) Opened() bool { return c.opened }
 // Gone tells that the connection's socket is gone.
 func (c *Connection) Gone() {
 	if !c.closed {
+		if c.opened {
+			c.dropParked()
+		}
 		c.release()
 		c.closed = true
 		c.pace()

@@ -247,6 +247,23 @@ func noSpace(d *destination, a *arrival, reason message.Reason, how string) erro
 		" more info", what, how, a.m.Producer, d.name)
 }
 
+// dropParked gives up what waits for space of a connection that ended: it was not confirmed, and
+// who wants it to arrive sends it again. What a peer's bridge sent is asked about (Known).
+func (c *Connection) dropParked() {
+	if c.network || c.parkedBytes == 0 {
+		return
+	}
+	for _, d := range c.b.parked {
+		for _, a := range slices.Clone(d.parked) {
+			if a.conn == c && a.tx == nil { // a transaction's go with that
+				d.unpark(a)
+				a.answered = true
+				c.b.drop(d, message.ConnectionGone, a.m)
+			}
+		}
+	}
+}
+
 // relieve marks that room was made: parked sends are tried at the end of the turn.
 func (b *Broker) relieve() {
 	if len(b.parked) > 0 {

@@ -168,6 +168,39 @@ func TestAConnectionIsHeldWhileTooMuchOfItWaits(t *testing.T) {
 	}
 }
 
+func TestWhatWaitsOfAConnectionThatBrokeIsGivenUp(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(*guest)
+		kept int
+	}{
+		{"the socket is gone", func(g *guest) { g.Gone() }, 0},
+		{"the broker closes it", func(g *guest) { g.close("a test") }, 0},
+		{"it closes", func(g *guest) {
+			g.do(&message.RemoveInfo{Object: message.ConnectionID("g")})
+			g.Handle(&message.ShutdownInfo{})
+			g.Gone()
+		}, 2},
+		{"it shuts down", func(g *guest) { g.Handle(&message.ShutdownInfo{}) }, 2},
+	} {
+		h := open(t, nil, limited)
+		d := queueNamed("q")
+		g, other := h.connect("g", "g", "", nil), h.connect("o", "o", "", nil)
+		other.Handle(other.big("o", d, 1, 2<<20, false)) // fills it
+		g.Handle(g.big("g", d, 1, 100, false))
+		other.Handle(other.big("o", d, 2, 100, false))
+		g.Handle(g.big("g", d, 2, 100, false))
+		c.end(g)
+		h.turn()
+		if n := len(h.b.find(d).parked); n != 1+c.kept {
+			t.Errorf("%s: %d sends wait, want %d", c.name, n, 1+c.kept)
+		}
+		if n := h.b.counts.Reasons[message.ConnectionGone]; int(n) != 2-c.kept {
+			t.Errorf("%s: %d are counted, want %d", c.name, n, 2-c.kept)
+		}
+	}
+}
+
 func TestAConnectionThatWaitsForTheDiskIsHeldWhateverItHasToAcknowledge(t *testing.T) {
 	h := open(t, nil, limited)
 	g := h.connect("g", "g", "", nil)

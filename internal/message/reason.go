@@ -45,6 +45,7 @@ const (
 	NotDurable           Reason = "NOT_DURABLE"
 	NotEncodable         Reason = "NOT_ENCODABLE"
 	LoginRefused         Reason = "LOGIN_REFUSED"
+	ConnectionGone       Reason = "CONNECTION_GONE"
 )
 
 // Class is the class of an exception that says no more and no less than r. It is Hopwire's own:

@@ -113,7 +113,8 @@ func (c *Conn) CloseWrite() bool {
 	return ok && t.CloseWrite() == nil
 }
 
-// Hold tells the monitor that nobody reads at present: the peer's silence says nothing.
+// Hold tells the monitor that nobody reads at present: the peer's silence says nothing, but that of
+// its machine to what is written does.
 func (c *Conn) Hold(on bool) { c.held.Store(on) }
 
 // checksPerSilence is how often in one time of silence the monitor looks.
@@ -122,7 +123,8 @@ const checksPerSilence = 3
 // Watch starts the inactivity monitor (OpenWire's, ActiveMQ's maxInactivityDuration): after
 // delay, and then three times within each silence, it calls keepAlive when nothing was written
 // since it last looked; and silent, once, when nothing was read for a whole silence. Both are
-// called on a goroutine of the timer and must not block. A silence of 0 watches nothing.
+// called on a goroutine of the timer and must not block. A silence of 0 watches nothing. While the
+// connection is held, silent is called when the peer's machine acknowledged nothing for that long.
 func (c *Conn) Watch(silence, delay time.Duration, keepAlive func(), silent func(error)) {
 	if silence <= 0 || !c.opt.InactivityMonitor {
 		return
@@ -153,8 +155,14 @@ type watcher struct {
 
 func (w *watcher) check() {
 	now := time.Now()
-	if n := w.c.reads.Load(); n != w.reads || w.c.held.Load() {
+	switch n := w.c.reads.Load(); {
+	case n != w.reads:
 		w.reads, w.heard = n, now
+	case w.c.held.Load():
+		since, _ := unanswered(w.c.Conn)
+		if at := now.Add(-since); at.After(w.heard) {
+			w.heard = at
+		}
 	}
 	if now.Sub(w.heard) >= w.silence {
 		w.silent(message.Errorf(message.Unavailable,

@@ -175,7 +175,8 @@ func (s *Session) abandon(err error) {
 }
 
 // Hold stops reading, until it is called with false, so that the peer has to wait. What was read
-// already still comes. While it lasts only a failed write tells that the peer is gone.
+// already still comes. While it lasts a failed write tells that the peer is gone, or the monitor
+// that its machine is.
 func (s *Session) Hold(on bool) {
 	if s.held == on || s.closed && on {
 		return
