@@ -25,6 +25,8 @@ type house struct {
 	rnd    uint64
 	broken int                // so many reads fail from here on
 	space  func() store.Space // instead of the disk's
+
+	committing func(*store.Batch) // sees all batches
 }
 
 type timer struct {
@@ -53,6 +55,9 @@ func (h *house) Space() store.Space {
 }
 
 func (h *house) Commit(b *store.Batch, done func(error)) {
+	if h.committing != nil {
+		h.committing(b)
+	}
 	h.jobs = append(h.jobs, func() {
 		err := h.disk.Apply([]*store.Batch{b})
 		if err := h.disk.Check(); err != nil {

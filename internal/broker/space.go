@@ -17,7 +17,8 @@ const (
 	parkedPerConnection = 64 << 20
 	// parkedOverall is where all sends are refused that would wait.
 	parkedOverall = 512 << 20
-	// undurableMax is how many bytes may be on their way to the store before sends wait.
+	// undurableMax is how many bytes may be on their way to the store before sends wait. It bounds
+	// what one batch takes, but for a transaction, as a batch collects while another is written.
 	undurableMax = 64 << 20
 )
 
@@ -58,7 +59,7 @@ func (b *Broker) awaitSpace(a *arrival) outcome {
 		a.refuse(noSpace(d, a, reason, "reached"))
 		return finished
 	}
-	if b.mayNotWait(a) {
+	if b.mayNotWait(d, a, reason) {
 		b.counts.Reasons[reason]++
 		a.refuse(message.Errorf(message.Limit, "%s has no room (%s), and what waits for some is at"+
 			" its limit", d.name, reason))
@@ -87,9 +88,8 @@ func (b *Broker) lacks(d *destination, a *arrival) message.Reason {
 		if b.storeLacks(d) {
 			return message.StoreFull
 		}
-		// Stored copies leave memory when they are durable; only what is on its way counts, and of a
-		// peer not even that: the answer it waits for holds it back.
-		if a.peer == nil && b.journal.undurable > undurableMax {
+		// Stored copies leave memory when they are durable; only what is on its way counts.
+		if b.journal.undurable > undurableMax {
 			return message.MemoryFull
 		}
 	}
@@ -114,12 +114,22 @@ func (b *Broker) storeLacks(d *destination) bool {
 	return space.Full || over || tight
 }
 
-// mayNotWait reports whether too much waits already. A peer's sends are bounded by its window.
-func (b *Broker) mayNotWait(a *arrival) bool {
+// mayNotWait reports whether too much waits already. A peer's sends are bounded by its window; what
+// waits for the disk alone would be in memory without waiting, too.
+func (b *Broker) mayNotWait(d *destination, a *arrival, reason message.Reason) bool {
 	size := a.m.Size()
+	if a.waitsForDisk(d, reason) {
+		return false
+	}
 	return b.parkedBytes+size > parkedOverall ||
 		a.conn != nil && a.peer == nil && a.conn.parkedBytes > 0 &&
 			a.conn.parkedBytes+size > parkedPerConnection
+}
+
+// waitsForDisk reports whether a peer's send waits for what is on its way to the disk, and nothing
+// else.
+func (a *arrival) waitsForDisk(d *destination, reason message.Reason) bool {
+	return a.peer != nil && reason == message.MemoryFull && a.b.isStored(d, a.m)
 }
 
 // Holder is an Outbox whose peer can be made to wait: while it is held, nothing more is read.
@@ -200,7 +210,9 @@ func (b *Broker) park(d *destination, a *arrival, reason message.Reason) {
 }
 
 func (b *Broker) countParked(a *arrival, sign int64) {
-	b.parkedBytes += sign * a.m.Size()
+	if !a.waitsForDisk(a.wait.dest, a.wait.reason) {
+		b.parkedBytes += sign * a.m.Size()
+	}
 	if a.conn != nil {
 		a.conn.parkedBytes += sign * a.m.Size()
 	}

@@ -131,9 +131,72 @@ func TestASmallLimitIsNoLimitOfZero(t *testing.T) {
 func TestPeersPersistentSendsDoNotWaitForMemory(t *testing.T) {
 	h := open(t, nil, limited)
 	x := h.connect("x", "x", "", peerNamed("x", "10"))
-	h.b.journal.undurable = undurableMax + 1
+	h.b.memory.Add(2 << 20)
 	if e := x.produce("x", queueNamed("q"), 1); e != nil || !x.answered(x.number) {
 		t.Errorf("a persistent send of a peer waits; %v", e)
+	}
+}
+
+func TestABatchIsBoundedWhoeverSends(t *testing.T) {
+	for _, peer := range []bool{false, true} {
+		h := open(t, nil, nil)
+		var info *message.BrokerInfo
+		if peer {
+			info = peerNamed("x", "1000")
+		}
+		x := h.connect("x", "x", "", info)
+		most := int64(0)
+		h.committing = func(b *store.Batch) { most = max(most, b.Bytes) }
+		many := int32(undurableMax>>20 + 20) // no client may wait with much more
+		if peer {
+			many *= 3
+		}
+		var list []*message.Message
+		for n := range int64(many) {
+			list = append(list, x.big("x", queueNamed("q"), n+1, 1<<20, true))
+		}
+		for _, m := range list {
+			x.number++
+			m.CommandID, m.ResponseRequired = x.number, true
+			x.Handle(m)
+		}
+		last := x.number
+		if n := h.b.parkedBytes; peer && n != 0 {
+			t.Errorf("%d bytes of a peer count against what others may wait with", n)
+		}
+		h.turn()
+		if most > undurableMax+2<<20 {
+			t.Errorf("peer %v: a batch of %d bytes", peer, most)
+		}
+		for n := last - many + 1; n <= last; n++ {
+			if !x.answered(n) {
+				t.Fatalf("peer %v: send %d has no answer", peer, n)
+			}
+		}
+		stored := h.stored(queueNamed("q"))
+		for i, s := range stored {
+			if s.Message.ID.Sequence != int64(i+1) {
+				t.Fatalf("peer %v: message %d is stored as number %d", peer, s.Message.ID.Sequence, i+1)
+			}
+		}
+		if len(stored) != int(many) {
+			t.Errorf("peer %v: %d of %d are stored", peer, len(stored), many)
+		}
+	}
+}
+
+func TestAPeersSendsThatWaitForTheDiskAreNeverRefused(t *testing.T) {
+	h := open(t, nil, nil)
+	x := h.connect("x", "x", "", peerNamed("x", "1000"))
+	h.b.parkedBytes = parkedOverall
+	h.b.journal.undurable = undurableMax + 1
+	if e := x.produce("x", queueNamed("q"), 1); e != nil || x.answered(x.number) {
+		t.Errorf("it is answered with %v", e)
+	}
+	h.b.journal.undurable = 0
+	h.turn()
+	if !x.answered(x.number) {
+		t.Error("it does not go on")
 	}
 }
 
