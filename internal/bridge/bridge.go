@@ -269,7 +269,8 @@ func (b *Bridge) setUp() {
 	b.table.addStatic()
 	b.home.bridges = append(b.home.bridges, b)
 	b.home.local.Advise(network.Event{Peer: b.peer, Started: true, CreatedByDuplex: b.accepted,
-		RemoteIP: b.hello.Remote})
+		RemoteIP: b.hello.Remote,
+		Temps:    b.opts.BridgeTempDestinations && !b.opts.StaticBridge})
 	b.ticker = b.home.env.After(tick, b.onTick)
 	b.enter(resolving)
 	b.resolve()

@@ -115,6 +115,7 @@ type Broker struct {
 	clientIDs   map[string]*Connection
 	advisories  advisories
 	networks    networks
+	replies     replies
 	parked      []*destination // those with parked sends
 	held        []*Connection  // those that are not read
 	parkedBytes int64          // of parked sends
@@ -151,6 +152,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 	b.journal = newJournal(b, storage)
 	b.advisories.exact = map[string][]*consumer{}
 	b.networks.init()
+	b.replies.init()
 	for i := range headers {
 		b.restore(&headers[i])
 	}

@@ -170,6 +170,9 @@ func (b *Broker) add(name message.Destination, peer message.BrokerID) *destinati
 	b.join(d)
 	b.adviseDestination(d, message.AddDestination)
 	b.tell(Event{Kind: DestinationAdded, Dest: name})
+	if name.IsTemp() {
+		b.announced(name)
+	}
 	if name.Kind == message.Topic && strings.HasPrefix(name.Name, "VirtualTopic.") {
 		b.tell(Event{Kind: ConsumerWarning, Dest: name, Text: "virtual topics are not supported:" +
 			" messages to " + name.String() + " reach its subscribers and no Consumer.* queue"})

@@ -351,6 +351,7 @@ func (b *Broker) Temp(peer message.BrokerID, info *message.DestinationInfo) erro
 		if d != nil && d.ownerPeer == peer {
 			return b.removeDestination(d, true)
 		}
+		b.giveUpReplies(info.Destination)
 		return nil
 	}
 	if d == nil {
@@ -379,6 +380,9 @@ func (b *Broker) Advise(e network.Event) {
 	info := e.Peer
 	b.advise("NetworkBridge", &info, bridgeProps(e)...)
 }
+
+// announces reports whether a bridge tells of the peer's temporary destinations.
+func announces(e network.Event) bool { return e.Temps }
 
 func bridgeProps(e network.Event) []message.Property {
 	return []message.Property{

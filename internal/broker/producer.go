@@ -24,11 +24,13 @@ func (c *Connection) addProducer(info *message.ProducerInfo) error {
 	}
 	if to := info.Destination; !to.IsZero() && !to.IsComposite() && !to.IsAdvisory() {
 		d, err := c.b.reach(c, to)
-		if err != nil {
+		switch {
+		case err == nil:
+			p.dest = d
+			d.producerCount++
+		case c.b.expects(to) == 0: // else its sends wait
 			return err
 		}
-		p.dest = d
-		d.producerCount++
 	}
 	c.producers[info.ID] = p
 	c.b.adviseProducer(p, false)

@@ -130,12 +130,16 @@ func (c *Connection) send(m *message.Message) {
 	c.b.run(a)
 }
 
-// testNames refuses what cannot be sent to: bad names, and temporary destinations that are gone.
+// testNames refuses what cannot be sent to: bad names, and temporary destinations that are gone;
+// one that may come soon is waited for.
 func (b *Broker) testNames(a *arrival) outcome {
 	if b.dests[a.m.Destination] != nil {
 		return proceed
 	}
 	if err := b.maySend(a.m.Destination); err != nil {
+		if b.awaitTemp(a) {
+			return parkedHere
+		}
 		b.counts.Reasons[message.NoConsumer]++
 		a.refuse(err)
 		return finished
@@ -237,6 +241,7 @@ func (b *Broker) stamp(a *arrival) outcome {
 		m.Priority = 9
 	}
 	m.Transaction = message.TransactionID{}
+	b.expectReply(a)
 	return proceed
 }
 

@@ -26,10 +26,10 @@ const (
 // when it has some again.
 const storeLook = time.Second
 
-// parking is an arrival's wait for space.
+// parking is an arrival's wait, mostly for space.
 type parking struct {
 	reason message.Reason
-	dest   *destination
+	dest   *destination // nil: it waits for its destination (reply.go)
 	timer  interface{ Stop() }
 }
 
@@ -240,6 +240,15 @@ func (d *destination) unpark(a *arrival) bool {
 	return true
 }
 
+// leavePark takes an arrival out of those that wait, for whatever it is.
+func (b *Broker) leavePark(a *arrival) {
+	if a.wait.dest == nil {
+		b.replies.leave(a)
+		return
+	}
+	a.wait.dest.unpark(a)
+}
+
 func (a *arrival) leavePark() {
 	a.b.countParked(a, -1)
 	if a.wait.timer != nil {
@@ -274,6 +283,7 @@ func (c *Connection) dropParked() {
 			}
 		}
 	}
+	c.b.dropReplies(c)
 }
 
 // relieve marks that room was made: parked sends are tried at the end of the turn.

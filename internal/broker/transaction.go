@@ -125,6 +125,10 @@ func (b *Broker) keep(a *arrival) outcome {
 		if p == a {
 			continue
 		}
+		if p.wait.dest == nil {
+			tx.parked = append(tx.parked, p) // it waits for no space
+			continue
+		}
 		reason := p.wait.reason
 		p.wait.dest.unpark(p)
 		if p.overdraw(reason) == proceed {
@@ -291,7 +295,7 @@ func (tx *transaction) rollback() {
 	}
 	for _, a := range tx.parked {
 		a.answered = true // the rollback is the answer
-		a.wait.dest.unpark(a)
+		tx.conn.b.leavePark(a)
 	}
 	tx.release()
 	tx.sends, tx.acks, tx.parked, tx.then = nil, nil, nil, nil

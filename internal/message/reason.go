@@ -46,6 +46,7 @@ const (
 	NotEncodable         Reason = "NOT_ENCODABLE"
 	LoginRefused         Reason = "LOGIN_REFUSED"
 	ConnectionGone       Reason = "CONNECTION_GONE"
+	TempUnseen           Reason = "TEMP_UNSEEN"
 )
 
 // Class is the class of an exception that says no more and no less than r. It is Hopwire's own:

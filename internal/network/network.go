@@ -130,6 +130,7 @@ type Event struct {
 	Started         bool // false: stopped
 	CreatedByDuplex bool
 	RemoteIP        string
+	Temps           bool             // it hears of the peer's temporary destinations
 	Failed          *message.Message // a ForwardFailure; Peer is set, Started not used
 	Cause           string
 }

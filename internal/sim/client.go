@@ -103,6 +103,14 @@ func (c *Client) open(n *Node, again bool) {
 	c.send(&message.ProducerInfo{ID: c.producer()})
 }
 
+// Temp makes a temporary queue of the client's connection.
+func (c *Client) Temp() message.Destination {
+	c.numbers++
+	d := message.Destination{Kind: message.TempQueue, Name: fmt.Sprintf("%s:%d", c.id, c.numbers)}
+	c.send(&message.DestinationInfo{Connection: c.id, Destination: d, Op: message.AddDestination})
+	return d
+}
+
 func (c *Client) producer() message.ProducerID {
 	return message.ProducerID{Connection: c.id, Session: 1, Value: 1}
 }
@@ -197,7 +205,8 @@ func (c *Client) Crash(detect time.Duration) {
 // Mail says what a message is like.
 type Mail struct {
 	To         message.Destination
-	Volatile   bool // not persistent
+	ReplyTo    message.Destination // none if zero
+	Volatile   bool                // not persistent
 	Properties []byte
 	Body       []byte
 	Expiration int64 // ms since the epoch
@@ -222,7 +231,7 @@ func (c *Client) Send(m Mail, answer func(error)) message.MessageID {
 		Producer:    c.producer(),
 		Destination: m.To, Persistent: !m.Volatile, Priority: 4, Body: message.TextBody,
 		Timestamp: epoch + c.w.now.Milliseconds(), Expiration: m.Expiration,
-		Content: m.Body, Properties: m.Properties, GroupID: m.Group,
+		Content: m.Body, Properties: m.Properties, GroupID: m.Group, ReplyTo: m.ReplyTo,
 	}
 	if m.Priority > 0 {
 		msg.Priority = m.Priority

@@ -217,6 +217,17 @@ func (w *World) Linger(a, b string, d time.Duration) {
 	}
 }
 
+// Stall holds back, for a while, all that goes over the connections that one broker made to
+// another.
+func (w *World) Stall(caller, called string, d time.Duration) {
+	w.trace("%s->%s stalls for %v", caller, called, d)
+	for _, s := range w.cable(caller, called).sockets {
+		if s.ends[0].name == caller {
+			s.stall = w.now + d
+		}
+	}
+}
+
 // Clog holds back what goes from one broker to another until Heal, and loses nothing.
 func (w *World) Clog(from, to string) {
 	c := w.cable(from, to)

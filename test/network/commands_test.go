@@ -21,6 +21,7 @@ func init() {
 		"broker": (*script).broker, "link": (*script).link,
 		"crash": (*script).crash, "restart": (*script).restart,
 		"stop": (*script).stop, "start": (*script).start, "disk": (*script).disk,
+		"ask": (*script).ask, "stall": (*script).stall,
 		"cut": (*script).cut, "heal": (*script).heal, "clog": (*script).clog,
 		"sub": (*script).sub, "close": (*script).close, "kill": (*script).kill,
 		"ack": (*script).ack, "send": (*script).send, "run": (*script).run,
@@ -177,6 +178,47 @@ func (s *script) clog(l line) error {
 	return nil
 }
 
+func (s *script) stall(l line) error {
+	from, to, _ := strings.Cut(l.word(0), "->")
+	d, err := duration(l.option("for", ""), time.Second)
+	s.w.Stall(from, to, d)
+	return err
+}
+
+// ask sends requests whose answers come to a temporary queue of the application.
+func (s *script) ask(l line) error {
+	n, err := s.node(l.word(0))
+	if err != nil {
+		return err
+	}
+	count, err := strconv.Atoi(l.option("n", "1"))
+	if err != nil {
+		return err
+	}
+	x := &client{c: s.w.Client(l.as())}
+	s.clients[l.as()] = x
+	if !x.c.Connect(n) {
+		return fmt.Errorf("broker %s is down", l.word(0))
+	}
+	temp := x.c.Temp()
+	x.s = x.c.Consume(sim.Wants{From: temp, Handle: func(m *message.Message) {
+		x.got = append(x.got, receipt{m.ID, s.w.Now(), m.RedeliveryCounter > 0, len(m.BrokerPath)})
+	}})
+	mail := sim.Mail{To: destination(l.word(1)), ReplyTo: temp, Volatile: l.has("volatile")}
+	s.sendNext(x.c, mail, count, 0)
+	return nil
+}
+
+// reply answers a request as an application does that waits for the confirmation.
+func (s *script) reply(x *client, m *message.Message) {
+	id := x.c.Send(sim.Mail{To: m.ReplyTo}, func(err error) {
+		if err != nil {
+			x.refused++
+		}
+	})
+	s.numbers[id] = len(s.numbers)
+}
+
 var ackModes = map[string]sim.AckMode{"auto": sim.Auto, "client": sim.ClientAck,
 	"individual": sim.Individual, "manual": sim.Manual, "transacted": sim.Transacted}
 
@@ -218,6 +260,9 @@ func (s *script) sub(l line) error {
 		if most == 0 || count <= most {
 			x.got = append(x.got, receipt{m.ID, s.w.Now(), m.RedeliveryCounter > 0,
 				len(m.BrokerPath)})
+		}
+		if l.has("reply") && !m.ReplyTo.IsZero() {
+			s.reply(x, m)
 		}
 		if count == most {
 			s.w.After(0, x.s.Stall)

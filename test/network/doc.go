@@ -30,16 +30,19 @@
 //	crash a · restart a · stop a · start a
 //	    crash loses what the disk had not synced; restart is crash and start
 //	disk a full · disk a free · disk a slow=50ms
-//	cut a-b [noticed=30s] · heal a-b · clog a->b
+//	cut a-b [noticed=30s] · heal a-b · clog a->b · stall a->b [for=1s]
 //	    cut loses what is on its way, and each side notices within the time (at once without one);
-//	    clog holds back one direction until heal
+//	    clog holds back one direction until heal; stall the connection that a made to b, for a while
 //
 // Applications:
 //
 //	sub b q.orders as CB1 [prefetch=1] [selector=(color='red')] [ack=client|manual|individual]
-//	    [batch=10] [work=20ms] [max=5]
+//	    [batch=10] [work=20ms] [max=5] [reply]
 //	    a consumer with a connection of its own; with max the application stops after so many
-//	    messages and keeps what it was sent beyond that until it is closed
+//	    messages and keeps what it was sent beyond that until it is closed; with reply it answers
+//	    requests
+//	ask a q.requests as CA [n=3] [volatile]
+//	    sends requests; what got tells of the application are the answers, which have names, too
 //	close CB1 · kill CB1 · ack CB1 [n=5]
 //	send a q.orders [n=30] [every=10ms] [volatile] [color=red]
 //	    sends persistent messages and waits for no confirmation before the next; what is not

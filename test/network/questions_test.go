@@ -20,6 +20,9 @@ func (s *script) got(l line) error {
 		}
 		s.printf("%s", strings.TrimSpace(fmt.Sprintf("%s got %d: %s", name, len(x.got),
 			s.named(x.ids()))))
+		if x.refused > 0 {
+			s.printf("%s had %d replies refused", name, x.refused)
+		}
 	}
 	return nil
 }

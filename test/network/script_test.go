@@ -46,6 +46,8 @@ type client struct {
 	c   *sim.Client
 	s   *sim.Consumer
 	got []receipt
+	// refused counts replies that were.
+	refused int
 }
 
 // receipt is one message at one application.

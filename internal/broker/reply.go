@@ -1,0 +1,134 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"hopwire/internal/message"
+)
+
+// Limits of replies to temporary destinations that no bridge has announced yet.
+const (
+	// replyPatience is how long after a request came from a peer its reply may wait.
+	replyPatience = 3 * time.Second
+	// expectedMost is how many such destinations are remembered.
+	expectedMost = 10_000
+)
+
+// replies are the temporary destinations that requests from peers name in ReplyTo and that are not
+// known here. Where the way back is another connection than the way there, the request may be
+// faster than the word about its destination. A reply is not refused then, but waits for that word.
+type replies struct {
+	expected map[message.Destination]time.Duration // until when, on the monotonic clock
+	order    []message.Destination                 // of expected and what is not any more
+	waiting  map[message.Destination][]*arrival    // in the order of their coming
+}
+
+func (r *replies) init() {
+	r.expected = map[message.Destination]time.Duration{}
+	r.waiting = map[message.Destination][]*arrival{}
+}
+
+// expectReply notes what a peer's message wants to be answered to.
+func (b *Broker) expectReply(a *arrival) {
+	to, r := a.m.ReplyTo, &b.replies
+	if a.peer == nil || !to.IsTemp() || b.dests[to] != nil || b.connections[to.TempOwner()] != nil ||
+		r.expected[to] != 0 {
+		return
+	}
+	now := b.env.Mono()
+	for len(r.order) > 0 && (len(r.order) >= expectedMost || r.expected[r.order[0]] <= now) {
+		delete(r.expected, r.order[0])
+		r.order = r.order[1:]
+	}
+	r.expected[to] = now + replyPatience
+	r.order = append(r.order, to)
+}
+
+// expects gives the time that a temporary destination may still be waited for: none where no bridge
+// is up that would announce it.
+func (b *Broker) expects(to message.Destination) time.Duration {
+	left := b.replies.expected[to] - b.env.Mono()
+	if left <= 0 || !slices.ContainsFunc(b.networks.peers, announces) {
+		return 0
+	}
+	return left
+}
+
+// awaitTemp parks a reply to a destination that is expected.
+func (b *Broker) awaitTemp(a *arrival) bool {
+	to, r := a.m.Destination, &b.replies
+	left := b.expects(to)
+	if a.peer != nil || a.conn == nil || left == 0 || b.mayNotWait(nil, a, message.TempUnseen) {
+		return false
+	}
+	a.wait = &parking{reason: message.TempUnseen}
+	a.wait.timer = b.env.After(left, func() { b.giveUpReplies(to) })
+	if len(r.waiting[to]) == 0 {
+		b.tell(Event{Kind: SendParked, Reason: message.TempUnseen, Dest: to,
+			Text: a.m.ID.String() + " waits for a peer's bridge to announce it"})
+	}
+	r.waiting[to] = append(r.waiting[to], a)
+	b.countParked(a, 1)
+	if a.tx != nil {
+		a.tx.parked = append(a.tx.parked, a)
+	}
+	a.conn.pace()
+	return true
+}
+
+// leave takes an arrival out of those that wait.
+func (r *replies) leave(a *arrival) {
+	to := a.m.Destination
+	list := slices.DeleteFunc(r.waiting[to], func(o *arrival) bool { return o == a })
+	if len(list) == 0 {
+		delete(r.waiting, to)
+	} else {
+		r.waiting[to] = list
+	}
+	a.leavePark()
+}
+
+// announced lets the replies to a destination go on that is there now.
+func (b *Broker) announced(to message.Destination) {
+	r := &b.replies
+	delete(r.expected, to)
+	for len(r.waiting[to]) > 0 {
+		a := r.waiting[to][0]
+		r.leave(a)
+		if a.tx != nil {
+			a.tx.parked = slices.DeleteFunc(a.tx.parked, func(o *arrival) bool { return o == a })
+		}
+		b.run(a)
+	}
+}
+
+// giveUpReplies refuses the replies to a destination that is not announced, and forgets it.
+func (b *Broker) giveUpReplies(to message.Destination) {
+	r := &b.replies
+	delete(r.expected, to)
+	for len(r.waiting[to]) > 0 {
+		a := r.waiting[to][0]
+		r.leave(a)
+		b.counts.Reasons[message.TempUnseen]++
+		a.refuse(b.mayReach(to))
+	}
+}
+
+// dropReplies gives up what waits of a connection that ended.
+func (b *Broker) dropReplies(c *Connection) {
+	r := &b.replies
+	var list []*arrival
+	for _, waiting := range r.waiting {
+		for _, a := range waiting {
+			if a.conn == c && a.tx == nil {
+				list = append(list, a)
+			}
+		}
+	}
+	for _, a := range list {
+		r.leave(a)
+		a.answered = true
+		b.counts.Reasons[message.ConnectionGone]++
+	}
+}
