@@ -195,7 +195,7 @@ func TestN001DuplexBridgesShareAsOneWayOnes(t *testing.T) {
 func TestN070RepliesCrossTheBridge(t *testing.T) {
 	eachWay(t, []way{twoOneWay, duplexA, duplexB}, func(t *testing.T, p pair, w way) {
 		a, b := linked(t, p, w, broker.Options{}, "")
-		if w == twoOneWay {
+		if w == twoOneWay && p.b != broker.Hopwire {
 			asksAgain(t, a, b)
 			return
 		}
@@ -230,7 +230,8 @@ func asks(t *testing.T, a, b *broker.Broker) {
 }
 
 // asksAgain is asks over two bridges. The first question may come to b before b's own bridge has
-// heard of the temporary queue, and its reply is then dropped; so it is asked until it is answered.
+// heard of the temporary queue, and ActiveMQ refuses its reply then; so it is asked until it is
+// answered.
 func asksAgain(t *testing.T, a, b *broker.Broker) {
 	t.Helper()
 	serve(t, a, b)
