@@ -95,6 +95,34 @@ func TestNoClientGetsAStoredMessageBeforeTheMarkIsDurable(t *testing.T) {
 	}
 }
 
+func TestTheMarkIsRaisedAsFarAsClientsComeWhileTheDiskWrites(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		last   uint64 // above where it was raised
+		waited bool
+		lead   uint64
+	}{
+		{"few are taken", 10, false, 40},
+		{"many are taken", 4000, false, 16_000},
+		{"a client waited", 500, true, 2000},
+		{"it is bounded", 1_000_000, false, deliveredLead},
+		{"nothing is taken yet", 0, false, 0},
+	} {
+		m := delivered{below: 2000, handed: 2000, durable: 1500, raised: 1000, last: 1000 + c.last,
+			waited: c.waited}
+		m.committed()
+		if m.durable != 2000 || m.lead != c.lead {
+			t.Errorf("%s: durable below %d, the next raise %d ahead, want %d", c.name, m.durable,
+				m.lead, c.lead)
+		}
+	}
+	m := delivered{below: 3000, handed: 2000, durable: 1500, raised: 2000, last: 2900, lead: 7}
+	m.committed()
+	if m.durable != 2000 || m.lead != 7 {
+		t.Errorf("a raise is under way: %+v", m)
+	}
+}
+
 func TestACrashBeforeTheMarkIsDurableFindsNothingDelivered(t *testing.T) {
 	q := queueNamed("q")
 	h := stocked(t, q, 3)

@@ -269,7 +269,7 @@ func (j *journal) flush() {
 		switch {
 		case err == nil:
 			for _, d := range touched {
-				d.delivered.durable = d.delivered.handed
+				d.delivered.committed()
 			}
 			j.committed(&p)
 		case message.KindOf(err) == message.Limit:
