@@ -90,11 +90,12 @@ func (c *checker) delivered(d *Delivery) {
 }
 
 // toldAgain reports whether an application is told of a message that one may have seen before. A
-// producer that sends again makes a new message, as far as a restarted broker knows.
+// producer that sends again makes a new message, as far as a restarted broker knows; and what an
+// application still had of a connection that was gone was given to it before.
 func (c *checker) toldAgain(d *Delivery) bool {
 	f := d.Fate
-	return d.Redelivery > 0 || len(f.Deliveries) == 1 || !f.Persistent || f.Resent || f.Released ||
-		!c.r.p.strict() || c.r.p.Ahead
+	return d.Redelivery > 0 || d.Stale || len(f.Deliveries) == 1 || !f.Persistent || f.Resent ||
+		f.Released || !c.r.p.strict() || c.r.p.Ahead
 }
 
 // circles holds the broker path to what is allowed.
