@@ -85,6 +85,7 @@ func newBridge(h *Home, o *Options, l Link, hello Hello, count *counters) *Bridg
 		self: h.local.Info(), pending: map[int32]pending{}, parked: parking{},
 		unfit: unfit{},
 		began: h.env.Mono()}
+	l.OnRoom(b.roomy)
 	b.table = newTable(o, b.self.ID, "", h.selectors)
 	b.onEnd, b.onPhase = func(error) {}, func() {}
 	return b

@@ -121,6 +121,8 @@ func (h *fakeHome) Subscribe(s *network.Subscription) error {
 	return nil
 }
 
+func (h *fakeHome) Ready(id message.ConsumerID) { h.note("ready %v", h.name(id)) }
+
 func (h *fakeHome) SetSelectors(id message.ConsumerID, s network.Selectors) {
 	h.note("selectors %v %s", h.name(id), strings.ReplaceAll(string(s), "\n", " "))
 }
@@ -234,9 +236,13 @@ func (h *fakeHome) take() []string {
 type fakeLink struct {
 	sent   []message.Command
 	closed string
+	full   bool
+	onRoom func()
 }
 
 func (l *fakeLink) Send(c message.Command) { l.sent = append(l.sent, c) }
+func (l *fakeLink) Room() bool             { return !l.full }
+func (l *fakeLink) OnRoom(f func())        { l.onRoom = f }
 func (l *fakeLink) Close(reason string)    { l.closed = reason }
 
 func (l *fakeLink) take() []message.Command {

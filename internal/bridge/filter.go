@@ -30,12 +30,14 @@ const frameMargin = 1024
 // Gate implements network.Filter: the demand as a whole.
 func (d *demand) Gate(now time.Duration) message.Verdict {
 	switch {
-	case d.state != active:
+	case d.state != active && (d.state != draining || !d.dest.IsTopic()): // what waited goes out
 		return gateClosed(message.NoDemand)
 	case d.bridge.stopping:
 		return gateClosed(message.BridgeDown)
 	case d.window < int(d.bridge.opts.PrefetchSize) && d.inFlight >= d.window:
 		return gateClosed(message.RemoteWindowFull)
+	case !d.bridge.link.Room():
+		return gateClosed(message.LinkFull)
 	}
 	if d.dest.IsPattern() {
 		return message.Verdict{} // each destination has its own rate

@@ -18,12 +18,12 @@ const rampStart = 128
 const advisoryType = "Advisory"
 
 // Deliver implements network.Sink: the copy goes out at once.
-func (d *demand) Deliver(x network.Delivery) {
+func (d *demand) Deliver(x network.Delivery) (more bool) {
 	b := d.bridge
 	late := d.state == draining && x.Topic // had waited for room
 	if b.phase != running || d.state != active && !late {
 		b.settle(d, x.Ref, network.Returned) // not at once: the broker is in the middle of it
-		return
+		return false
 	}
 	m := b.outgoing(x)
 	ask := m.Type != advisoryType && (m.Persistent || b.opts.AlwaysSyncSend || !b.proven)
@@ -32,7 +32,7 @@ func (d *demand) Deliver(x network.Delivery) {
 	b.count.forwarded++
 	if !ask {
 		b.settle(d, x.Ref, network.Acked)
-		return
+		return b.link.Room()
 	}
 	if len(b.pending) == 0 {
 		b.heard = b.home.env.Mono()
@@ -40,6 +40,19 @@ func (d *demand) Deliver(x network.Delivery) {
 	b.pending[id] = pending{demand: d, ref: x.Ref, msg: x.Message}
 	d.inFlight++
 	b.parked.sent(m.Destination)
+	return d.inFlight < d.window && b.link.Room()
+}
+
+// roomy goes on with what waited for the peer to read.
+func (b *Bridge) roomy() {
+	if b.phase != running {
+		return
+	}
+	for _, d := range slices.Clone(b.table.demands) {
+		if d.state == active || d.state == draining {
+			b.home.local.Ready(d.id)
+		}
+	}
 }
 
 // Closed implements network.Closer: somebody at home closed the subscription.

@@ -15,6 +15,8 @@ type Local interface {
 	// Wake makes the broker ask the subscription's Filter again, from its first pending copy: its
 	// rules changed. It costs a look at all of them.
 	Wake(id message.ConsumerID)
+	// Ready tells that a subscription takes more deliveries, after its sink wanted no more.
+	Ready(id message.ConsumerID)
 	// SetSelectors tells what the consumers behind a network subscription select now. Bridges of
 	// Hopwire peers are told of it.
 	SetSelectors(id message.ConsumerID, s network.Selectors)
@@ -52,6 +54,10 @@ type Local interface {
 type Link interface {
 	// Send queues a command; it never blocks. After Close it does nothing.
 	Send(c message.Command)
+	// Room reports whether more messages should be sent: not when much waits for the peer to read.
+	// The function given to OnRoom is called when there is room again.
+	Room() bool
+	OnRoom(f func())
 	// Close ends the link; the reason is logged.
 	Close(reason string)
 }

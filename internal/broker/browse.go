@@ -70,7 +70,7 @@ func (b *browse) room() bool {
 	if b.s.topicMax == 0 {
 		return b.pulls > 0
 	}
-	return b.s.inFlight < b.s.topicMax
+	return b.s.inFlight < b.s.topicMax && b.s.linked()
 }
 
 // walk sends what there is and there is room for, page by page, and then the end mark.
@@ -126,7 +126,7 @@ func (b *browse) show(d *destination, c *queue.Copy) {
 	} else {
 		b.s.inFlight++
 	}
-	b.s.conn.out.Deliver(b.s.info.ID, d.name, c.Message, c.Told())
+	b.s.conn.deliver(b.s, d.name, c.Message, c.Told())
 }
 
 // page reads the stored copies that come next.

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"hopwire/internal/message"
@@ -10,8 +11,13 @@ import (
 // Outbox takes what goes out to one connection. It is called on the loop and never blocks; what it
 // is given is flushed at the end of the turn.
 type Outbox interface {
-	// Deliver dispatches a message to a consumer.
+	// Room reports whether more messages should be delivered: not when much waits for the peer to
+	// read. The function given to OnRoom is called when there is room again.
+	Room() bool
+	OnRoom(f func())
+	// Deliver dispatches a message to a consumer; Written is how many such are on their way.
 	Deliver(c message.ConsumerID, d message.Destination, m *message.Message, redelivery int32)
+	Written() uint64
 	// Respond answers the command with that id, without data.
 	Respond(correlation int32)
 	// Send sends any other command.
@@ -57,6 +63,8 @@ type Connection struct {
 	duplex  func(info *message.BrokerInfo)
 	mirror  *message.BrokerInfo // a duplex peer's introduction
 
+	given uint64 // deliveries
+
 	last *producer // of the last message: producers send in runs
 
 	parkedBytes int64 // of sends that wait for space
@@ -67,12 +75,35 @@ type Connection struct {
 // direction over the same connection; nil refuses that.
 func (b *Broker) Connect(out Outbox, r Remote, duplex func(*message.BrokerInfo)) *Connection {
 	b.counts.Connections++
-	return &Connection{b: b, out: out, remote: r, duplex: duplex,
+	c := &Connection{b: b, out: out, remote: r, duplex: duplex,
 		seen:         message.LastDeliveredUnknown,
 		sessions:     map[message.SessionID]bool{},
 		consumers:    map[message.ConsumerID]*consumer{},
 		producers:    map[message.ProducerID]*producer{},
 		transactions: map[message.TransactionID]*transaction{},
+	}
+	out.OnRoom(c.roomy)
+	return c
+}
+
+// deliver dispatches a message to a consumer.
+func (c *Connection) deliver(s *consumer, d message.Destination, m *message.Message,
+	redelivery int32) {
+	c.given++
+	c.out.Deliver(s.info.ID, d, m, redelivery)
+}
+
+// roomy goes on with what waited for the peer to read.
+func (c *Connection) roomy() {
+	for _, s := range slices.Clone(c.order) {
+		switch {
+		case s.ended:
+		case s.browse != nil:
+			s.browse.walk()
+		default:
+			s.ready()
+			s.drainBacklog()
+		}
 	}
 }
 

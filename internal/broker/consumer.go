@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -190,8 +191,15 @@ func (s *consumer) Gate(time.Duration) message.Verdict {
 		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
 			Reason: message.WindowFull}
 	}
+	if !s.linked() {
+		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
+			Reason: message.LinkFull}
+	}
 	return message.Verdict{}
 }
+
+// linked reports whether the connection has room for more; what is pulled comes one at a time.
+func (s *consumer) linked() bool { return s.window.Prefetch() == 0 || s.conn.out.Room() }
 
 // Verdict implements queue.Subscriber.
 func (s *consumer) Verdict(c *queue.Copy, _ time.Duration) message.Verdict {
@@ -216,13 +224,13 @@ func (s *consumer) verdict(m *message.Message, redelivery int32) message.Verdict
 func (s *consumer) Take(c *queue.Copy) bool {
 	c.Owner = s
 	d := s.destOf(c)
-	more := s.window.Add(c, c.Message, d.name)
+	more := s.window.Add(c, c.Message, d.name, s.conn.given+1)
 	s.dispatched(d)
-	s.conn.out.Deliver(s.info.ID, d.name, c.Message, c.Told())
+	s.conn.deliver(s, d.name, c.Message, c.Told())
 	if s.pull != nil {
 		s.pull.answered()
 	}
-	return more
+	return more && s.linked()
 }
 
 // destOf finds the queue that the copy belongs to.
@@ -294,12 +302,16 @@ func (s *consumer) end(last int64) {
 }
 
 // giveBack returns what the window holds to its queues. The count goes up for what the
-// application may have seen: everything when that is unknown, nothing when nothing was delivered,
-// else up to the message with that broker sequence. When that one is acknowledged already, the
-// application saw nothing of what is left. What an open transaction acknowledged stays in the
-// window and is the transaction's.
+// application may have seen: everything on its way when that is unknown, nothing when nothing was
+// delivered, else up to the message with that broker sequence. When that one is acknowledged
+// already, the application saw nothing of what is left. What an open transaction acknowledged stays
+// in the window and is the transaction's.
 func (s *consumer) giveBack(last int64) {
 	seen := last == message.LastDeliveredUnknown || last >= 0 && s.holds(last)
+	written := uint64(math.MaxUint64)
+	if last == message.LastDeliveredUnknown {
+		written = s.conn.out.Written()
+	}
 	back := map[*destination][]*queue.Copy{}
 	var order []*destination
 	s.window.Each(func(e *window.Entry[*queue.Copy]) {
@@ -312,7 +324,7 @@ func (s *consumer) giveBack(last int64) {
 			c.Owner = tx
 			return
 		}
-		if seen {
+		if seen && e.Number <= written {
 			c.Redelivery++
 			s.b.journal.redelivered(d, c)
 		}

@@ -87,6 +87,7 @@ type destination struct {
 	receipts  *audit.Receipts
 	producers *audit.Producers
 	loading   []func() // what waits for the receipts
+	went      []func() // and what they are told before
 	parked    []*arrival
 
 	owner         *Connection // of a temporary destination

@@ -15,6 +15,7 @@ type bridgeEnd struct {
 	asked   int
 	got     []message.CopyRef
 	closed  string // why the broker closed it
+	full    bool   // wants no more
 }
 
 func (*bridgeEnd) Gate(time.Duration) message.Verdict { return message.Verdict{} }
@@ -23,7 +24,11 @@ func (*bridgeEnd) Took(message.Destination, network.Replay, time.Duration) {}
 
 func (e *bridgeEnd) Closed(why string) { e.closed = why }
 
-func (e *bridgeEnd) Deliver(d network.Delivery) { e.got = append(e.got, d.Ref) }
+func (e *bridgeEnd) Deliver(d network.Delivery) bool {
+	e.got = append(e.got, d.Ref)
+	return !e.full
+}
+
 func (e *bridgeEnd) Verdict(c network.Candidate) message.Verdict {
 	e.asked++
 	if e.verdict == nil {

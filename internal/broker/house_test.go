@@ -204,15 +204,22 @@ type guest struct {
 	gone   bool
 	number int32
 	held   bool // is not read
+	full   bool // does not read
+	unsent uint64
+	onRoom func()
 }
 
 // Hold implements Holder.
 func (g *guest) Hold(on bool) { g.held = on }
 
-func (g *guest) Deliver(_ message.ConsumerID, _ message.Destination, m *message.Message, n int32) {
+func (g *guest) Deliver(_ message.ConsumerID, _ message.Destination, m *message.Message,
+	n int32) {
 	g.got = append(g.got, m.ID)
 	g.counts = append(g.counts, n)
 }
+func (g *guest) Room() bool      { return !g.full }
+func (g *guest) OnRoom(f func()) { g.onRoom = f }
+func (g *guest) Written() uint64 { return uint64(len(g.got)) - g.unsent }
 func (g *guest) Respond(id int32) {
 	g.sent = append(g.sent, &message.Response{Correlation: id})
 }

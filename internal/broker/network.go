@@ -50,6 +50,7 @@ type netSub struct {
 	slots    []consumerSlot
 	topics   []*destination
 	inFlight int
+	full     bool   // the sink wants no more before Settle or Ready
 	refs     uint64 // number of topic messages delivered
 	backlog  backlog
 }
@@ -194,15 +195,21 @@ func (d *destination) dropNet(n *netSub) {
 	}
 }
 
-func (n *netSub) room() bool { return n.inFlight < int(n.sub.Info.PrefetchSize) }
+func (n *netSub) room() bool { return n.inFlight < int(n.sub.Info.PrefetchSize) && !n.full }
+
+// open reports whether a topic message may go out now.
+func (n *netSub) open() bool {
+	return n.room() && n.sub.Filter.Gate(n.b.env.Mono()).Outcome == message.Deliver
+}
 
 // Gate implements queue.Subscriber.
 func (n *netSub) Gate(now time.Duration) message.Verdict {
-	if !n.room() {
+	v := n.sub.Filter.Gate(now)
+	if v.Outcome == message.Deliver && !n.room() {
 		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
 			Reason: message.RemoteWindowFull}
 	}
-	return n.sub.Filter.Gate(now)
+	return v
 }
 
 // Verdict implements queue.Subscriber.
@@ -232,7 +239,7 @@ func (n *netSub) Take(c *queue.Copy) bool {
 	n.b.counts.Dispatched++
 	n.sub.Filter.Took(d.name, replayOf(d.policy), n.b.env.Mono())
 	n.b.forwarded(d, c, n.sub.Peer)
-	n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
+	n.full = !n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
 		Ref:     message.CopyRef{Destination: d.name, Seq: c.Seq},
 		Message: c.Message, Redelivery: c.Told()})
 	return n.room()
@@ -254,7 +261,7 @@ func (n *netSub) publish(d *destination, m *message.Message) {
 		d.reasons[v.Reason]++
 		return
 	}
-	if n.backlog.len() == 0 && n.room() {
+	if n.backlog.len() == 0 && n.open() {
 		n.deliver(d.name, m)
 		return
 	}
@@ -265,13 +272,13 @@ func (n *netSub) deliver(name message.Destination, m *message.Message) {
 	n.inFlight++
 	n.refs++
 	n.sub.Filter.Took(name, network.Replay{}, n.b.env.Mono()) // topics have no rate windows
-	n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
+	n.full = !n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
 		Ref:     message.CopyRef{Destination: name, Seq: n.refs},
 		Message: m, Redelivery: m.RedeliveryCounter, Topic: true})
 }
 
 func (n *netSub) drainBacklog() {
-	for n.backlog.len() > 0 && n.room() {
+	for n.backlog.len() > 0 && n.open() {
 		it := n.backlog.pop()
 		if !it.m.Expired(n.b.env.Wall()) {
 			n.deliver(it.name, it.m)
@@ -299,13 +306,26 @@ func (b *Broker) Settle(id message.ConsumerID, refs []message.CopyRef, how netwo
 			b.settleForward(n, d, c, how)
 		}
 	}
-	if n.room() {
-		for _, cs := range n.slots {
-			cs.slot.Ready()
-		}
-		n.drainBacklog()
-	}
+	n.ready()
 	b.relieve()
+}
+
+// Ready implements bridge.Local.
+func (b *Broker) Ready(id message.ConsumerID) {
+	if n := b.networks.subs[id]; n != nil {
+		n.ready()
+	}
+}
+
+// ready offers more, if there is room.
+func (n *netSub) ready() {
+	if n.full = false; !n.room() {
+		return
+	}
+	for _, cs := range n.slots {
+		cs.slot.Ready()
+	}
+	n.drainBacklog()
 }
 
 func (b *Broker) settleForward(n *netSub, d *destination, c *queue.Copy, how network.Settlement) {
@@ -332,12 +352,23 @@ func (b *Broker) settleForward(n *netSub, d *destination, c *queue.Copy, how net
 	}
 }
 
-// forwarded remembers where the copy of an arrival went; to "" forgets it.
+// forwarded remembers where the copy of an arrival went; to "" forgets it. After a restart the
+// receipts are read for it first.
 func (b *Broker) forwarded(d *destination, c *queue.Copy, to message.BrokerID) {
-	if m := c.Message; d.receipts != nil && len(m.BrokerPath) > 0 {
+	m := c.Message
+	if len(m.BrokerPath) == 0 {
+		return
+	}
+	remember := func() {
 		d.receipts.Forwarded(message.Receipt(m, d.name, m.BrokerPath, b.opt.ID), to,
 			message.Visits(m.BrokerPath, to))
 	}
+	if d.receipts != nil {
+		remember()
+		return
+	}
+	d.went = append(d.went, remember)
+	b.haveReceipts(d, func() {})
 }
 
 // Temp implements bridge.Local.
@@ -424,7 +455,7 @@ func (n *netSub) hears(topic message.Destination) bool {
 }
 
 func (n *netSub) publishAdvisory(m *message.Message) {
-	if n.backlog.len() == 0 && n.room() {
+	if n.backlog.len() == 0 && n.open() {
 		n.deliver(m.Destination, m)
 		return
 	}
@@ -459,42 +490,4 @@ func (n *netSub) replay() {
 			n.publishAdvisory(b.advisory(topic, data, props))
 		}
 	})
-}
-
-// candidate is a copy as a bridge's filter sees it.
-type candidate struct {
-	b          *Broker
-	dest       *destination
-	m          *message.Message
-	redelivery int32
-	arrived    time.Duration
-	now        time.Duration
-}
-
-// Message implements network.Candidate.
-func (k *candidate) Message() *message.Message { return k.m }
-
-// Redelivery implements network.Candidate.
-func (k *candidate) Redelivery() int32 { return k.redelivery }
-
-// Arrived implements network.Candidate.
-func (k *candidate) Arrived() time.Duration { return k.arrived }
-
-// Now implements network.Candidate.
-func (k *candidate) Now() time.Duration { return k.now }
-
-// Wall implements network.Candidate.
-func (k *candidate) Wall() int64 { return k.b.env.Wall() }
-
-// Replay implements network.Candidate.
-func (k *candidate) Replay() network.Replay { return replayOf(k.dest.policy) }
-
-// LocalConsumer implements network.Candidate.
-func (k *candidate) LocalConsumer(matching bool) bool {
-	for _, s := range k.dest.consumers {
-		if !matching || s.verdict(k.m, k.redelivery).Outcome == message.Deliver {
-			return true
-		}
-	}
-	return false
 }

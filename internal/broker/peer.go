@@ -81,7 +81,7 @@ func (b *Broker) haveReceipts(d *destination, f func()) bool {
 		return true
 	}
 	if !b.opt.Persistent || !d.stores() {
-		d.receipts = audit.NewReceipts()
+		d.receipts, d.went = audit.NewReceipts(), nil // nothing was here before
 		return true
 	}
 	d.loading = append(d.loading, f)
@@ -108,8 +108,8 @@ func (b *Broker) readReceipts(d *destination) {
 				}
 				d.receipts.Continue(p.Peer, p.Next)
 			}
-			waiting := d.loading
-			d.loading = nil
+			waiting := append(d.went, d.loading...)
+			d.went, d.loading = nil, nil
 			for _, f := range waiting {
 				f()
 			}

@@ -98,6 +98,7 @@ var releases = map[message.Reason]string{
 	message.NoConsumer:           "a consumer, here or on a broker that a bridge leads to",
 	message.SelectorNoMatch:      "a consumer whose selector takes the message",
 	message.WindowFull:           "an acknowledgement by the consumer, or a larger prefetch",
+	message.LinkFull:             "the client or peer, when it reads what waits for it",
 	message.NoLocal:              "a consumer on another connection",
 	message.NotTarget:            "the consumer it is meant for",
 	message.Committing:           "the store's answer",

@@ -85,11 +85,7 @@ func (s *consumer) publish(d *destination, name message.Destination, m *message.
 		}
 		return
 	}
-	if s.backlog.len() == 0 && s.inFlight < s.topicMax {
-		s.deliver(d, name, m)
-		return
-	}
-	if s.topicMax == 0 && s.backlog.len() == 0 && s.window.Room() > 0 {
+	if s.backlog.len() == 0 && s.topicRoom() {
 		s.deliver(d, name, m)
 		return
 	}
@@ -97,6 +93,14 @@ func (s *consumer) publish(d *destination, name message.Destination, m *message.
 	if s.backlog.advisories > advisoryBacklogBytes {
 		s.shedAdvisories()
 	}
+}
+
+// topicRoom reports whether one more topic message can be delivered.
+func (s *consumer) topicRoom() bool {
+	if s.topicMax == 0 {
+		return s.window.Room() > 0
+	}
+	return s.inFlight < s.topicMax && s.linked()
 }
 
 // shedAdvisories makes the backlog small again.
@@ -126,7 +130,7 @@ func (s *consumer) deliver(d *destination, name message.Destination, m *message.
 	if s.topicMax == 0 {
 		s.window.Unpull()
 	}
-	s.conn.out.Deliver(s.info.ID, name, m, m.RedeliveryCounter)
+	s.conn.deliver(s, name, m, m.RedeliveryCounter)
 	if s.pull != nil {
 		s.pull.answered()
 	}
@@ -134,7 +138,7 @@ func (s *consumer) deliver(d *destination, name message.Destination, m *message.
 
 // drainBacklog delivers what there is room for now.
 func (s *consumer) drainBacklog() {
-	for s.backlog.len() > 0 && (s.inFlight < s.topicMax || s.topicMax == 0 && s.window.Room() > 0) {
+	for s.backlog.len() > 0 && s.topicRoom() {
 		it := s.backlog.pop()
 		if it.m.Expired(s.b.env.Wall()) {
 			s.b.counts.Expired++

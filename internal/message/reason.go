@@ -21,6 +21,7 @@ const (
 	NotTarget            Reason = "NOT_TARGET"
 	RateLimit            Reason = "RATE_LIMIT"
 	WindowFull           Reason = "WINDOW_FULL"
+	LinkFull             Reason = "LINK_FULL"
 	RemoteWindowFull     Reason = "REMOTE_WINDOW_FULL"
 	RemoteSilent         Reason = "REMOTE_SILENT"
 	RemoteDenied         Reason = "REMOTE_DENIED"

@@ -27,7 +27,8 @@ type Subscription struct {
 
 // Sink takes the deliveries of a network subscription.
 type Sink interface {
-	Deliver(d Delivery)
+	// Deliver takes one delivery, and reports whether it wants more before the next Settle or Ready.
+	Deliver(d Delivery) (more bool)
 }
 
 // Closer is what a Sink has, too, when it wants to know that the broker closed its subscription

@@ -50,6 +50,7 @@ type Plan struct {
 	OneConsumer                 bool          // at the end one application takes everything
 	LatencyJitter, DiskJitter   time.Duration
 	TurnEvents                  int
+	Flying                      int // messages on their way that fill a connection; 0 is no bound
 }
 
 // Draw makes the plan of a seed.
@@ -92,6 +93,7 @@ func Draw(seed uint64) Plan {
 	if some(8) {
 		p.calm()
 	}
+	p.Flying = pick(0, 0, 3, 40)
 	return p
 }
 

@@ -176,9 +176,9 @@ type recorder struct {
 	ids map[message.CopyRef]message.MessageID
 }
 
-func (r recorder) Deliver(d network.Delivery) {
+func (r recorder) Deliver(d network.Delivery) bool {
 	r.ids[d.Ref] = d.Message.ID
-	r.Sink.Deliver(d)
+	return r.Sink.Deliver(d)
 }
 
 // blind is a filter that lets everything go back.
@@ -198,6 +198,9 @@ type ghost struct{ conn *broker.Connection }
 func (*ghost) Respond(int32)        {}
 func (*ghost) Send(message.Command) {}
 func (*ghost) Close(string)         {}
+func (*ghost) Room() bool           { return true }
+func (*ghost) OnRoom(func())        {}
+func (*ghost) Written() uint64      { return 1 }
 func (g *ghost) Deliver(c message.ConsumerID, d message.Destination, m *message.Message, _ int32) {
 	g.conn.Handle(&message.MessageAck{Consumer: c, Destination: d, Type: message.StandardAck,
 		Last: m.ID, HasLast: true, Count: 1})

@@ -50,7 +50,7 @@ type sender struct {
 // Run plays a seed to its end. trace may be nil, plant too.
 func Run(p Plan, trace func(string), plant *Plant) *Outcome {
 	w := New(p.Seed, Options{Jitter: p.LatencyJitter, DiskJitter: p.DiskJitter,
-		TurnEvents: p.TurnEvents, Trace: trace})
+		TurnEvents: p.TurnEvents, Flying: p.Flying, Trace: trace})
 	w.trace("%s", p.String())
 	r := &runner{p: p, w: w, faulty: true}
 	r.red, _ = primitive.AppendMap(nil, primitive.Map{{Key: "color", Value: "red"}})

@@ -25,6 +25,12 @@ type link struct {
 // Send implements bridge.Link.
 func (l *link) Send(c message.Command) { l.end.send(c) }
 
+// Room implements bridge.Link.
+func (l *link) Room() bool { return l.end.room() }
+
+// OnRoom implements bridge.Link.
+func (l *link) OnRoom(f func()) { l.end.onRoom = append(l.end.onRoom, f) }
+
 // Close implements bridge.Link.
 func (l *link) Close(string) {
 	if !l.end.closed {
@@ -98,6 +104,8 @@ type session struct {
 	conn     *broker.Connection
 	acceptor *bridge.Acceptor
 	level    int
+
+	deliveries uint64
 }
 
 // accept takes a call.
@@ -116,9 +124,19 @@ func (l *life) accept(e *end, level int, connector string) *session {
 // Deliver implements broker.Outbox.
 func (s *session) Deliver(c message.ConsumerID, d message.Destination, m *message.Message,
 	redelivery int32) {
+	s.deliveries++
 	s.end.send(&message.MessageDispatch{Consumer: c, Destination: d, Message: m,
 		RedeliveryCounter: redelivery})
 }
+
+// Written implements broker.Outbox.
+func (s *session) Written() uint64 { return s.deliveries }
+
+// Room implements broker.Outbox.
+func (s *session) Room() bool { return s.end.room() }
+
+// OnRoom implements broker.Outbox.
+func (s *session) OnRoom(f func()) { s.end.onRoom = append(s.end.onRoom, f) }
 
 // Respond implements broker.Outbox.
 func (s *session) Respond(correlation int32) {

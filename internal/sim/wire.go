@@ -39,6 +39,41 @@ type end struct {
 	closed  bool // closed here, or heard that it ended
 	severed bool // what is sent gets lost
 	last    time.Duration
+	flying  int  // messages sent and not arrived
+	full    bool // it was asked for room, and had none
+	onRoom  []func()
+}
+
+// room reports whether more messages should be sent.
+func (e *end) room() bool {
+	most := e.socket.cable.w.opt.Flying
+	e.full = e.full || most > 0 && e.flying >= most
+	return !e.full
+}
+
+// landed tells that a message of this end arrived.
+func (e *end) landed() {
+	e.flying--
+	if !e.full || e.flying > e.socket.cable.w.opt.Flying/2 || e.closed {
+		return
+	}
+	e.full = false
+	e.env.post(func() {
+		for _, f := range e.onRoom {
+			f()
+		}
+	})
+}
+
+// isMessage reports whether a command carries a message.
+func isMessage(c message.Command) bool {
+	switch c := c.(type) {
+	case *message.Message:
+		return true
+	case *message.MessageDispatch:
+		return c.Message != nil
+	}
+	return false
 }
 
 // packet is a command on its way; none is the end of the connection.
@@ -83,6 +118,9 @@ func (e *end) send(cmd message.Command) {
 	if e.closed {
 		return
 	}
+	if isMessage(cmd) {
+		e.flying++
+	}
 	e.put(packet{e, duplicate(cmd)})
 }
 
@@ -118,6 +156,9 @@ func (c *cable) deliver(p packet) {
 	if m, ok := p.cmd.(*message.Message); ok && c.w.opt.Trace != nil &&
 		!m.Destination.IsAdvisory() {
 		c.w.trace("%s->%s: %s %s path=%v", p.from.name, to.name, m.Destination, m.ID, m.BrokerPath)
+	}
+	if isMessage(p.cmd) {
+		p.from.landed()
 	}
 	if c.w.tap != nil {
 		c.w.tap(p.from.name, to.name, p.cmd)

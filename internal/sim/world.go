@@ -21,6 +21,7 @@ type Options struct {
 	DiskDelay  time.Duration // of one commit or read; default 2 ms
 	DiskJitter time.Duration // up to this much is added; default none
 	TurnEvents int           // a turn ends after so many events; default 1000
+	Flying     int           // messages on their way from one end that want no more; 0 is no bound
 	// Trace gets one line for each thing that happens; nil is none.
 	Trace func(line string)
 }

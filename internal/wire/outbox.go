@@ -82,6 +82,42 @@ func causeBytes(t *message.Throwable) int {
 // pingID marks a KeepAliveInfo whose answer somebody waits for.
 const pingID = 1
 
+// Room reports whether more messages should be sent now. When not, that is so until half of the
+// budget is free; then the functions given to OnRoom are called.
+func (s *Session) Room() bool {
+	if !s.full.Load() {
+		if s.unsent[messages].Load() < MessageBudget {
+			return true
+		}
+		s.full.Store(true)
+	}
+	return s.drained() // the writer may have made room between the looks
+}
+
+// drained ends a time without room. It may be called on any goroutine.
+func (s *Session) drained() bool {
+	if s.unsent[messages].Load() >= MessageBudget/2 || !s.full.CompareAndSwap(true, false) {
+		return false
+	}
+	s.cfg.Hub.loop.Post(s.roomy)
+	return true
+}
+
+// OnRoom adds a function that is called on the loop when there is room again.
+func (s *Session) OnRoom(f func()) { s.onRoom = append(s.onRoom, f) }
+
+func (s *Session) roomy() {
+	if s.closed {
+		return
+	}
+	for _, f := range s.onRoom {
+		f()
+	}
+}
+
+// Written counts the deliveries that are encoded, and so on their way.
+func (s *Session) Written() uint64 { return s.written.Load() }
+
 // Deliver dispatches a message to a consumer.
 func (s *Session) Deliver(to message.ConsumerID, from message.Destination, m *message.Message,
 	redelivery int32,
@@ -221,6 +257,12 @@ func (s *Session) fill(b []byte, limit int) ([]byte, bool, error) {
 			s.leaveOut(*it, err)
 		}
 		s.unsent[it.load].Add(-int64(it.size))
+		if s.full.Load() {
+			s.drained()
+		}
+		if it.kind == aDelivery {
+			s.written.Add(1)
+		}
 		*it = item{}
 	}
 	return b, true, nil

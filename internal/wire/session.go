@@ -16,8 +16,11 @@ import (
 
 // Limits of a session.
 const (
-	// MessageLimit is how many bytes of messages may wait for a peer that does not take them before
-	// it is given up. They are bounded by prefetches already; this is the limit behind them.
+	// MessageBudget is how many bytes of messages may wait for a peer to read before Room says that
+	// no more should be sent. A peer whose kernel takes them never comes near it.
+	MessageBudget = 4 << 20
+	// MessageLimit is how many may wait whoever sends them: then the peer is given up. Room makes
+	// that never happen; this is the limit behind it.
 	MessageLimit = 1 << 30
 	// AnswerLimit is the same for everything else: answers and commands, which the peer itself may
 	// cause without end. A peer that reads never comes near it.
@@ -79,6 +82,7 @@ type Session struct {
 	dirty  bool // is in the hub's list
 	closed bool
 	out    []item
+	onRoom []func() // told when there is room again
 
 	mu      sync.Mutex
 	waiting []item // handed over, not taken by the writer
@@ -94,6 +98,8 @@ type Session struct {
 
 	writer  *transport.Writer
 	unsent  [2]atomic.Int64 // bytes that wait, by load
+	written atomic.Uint64   // deliveries that were encoded
+	full    atomic.Bool     // Room said no since there was room
 	login   *time.Timer     // ends a stranger; set before Up, nil when not guarded
 	trusted atomic.Bool
 	free    chan *batch

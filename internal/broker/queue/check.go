@@ -27,6 +27,8 @@ func (q *Queue) Check() error {
 func (q *Queue) checkSlot(s *Slot, now time.Duration) error {
 	v := s.Sub.Gate(now)
 	switch {
+	case !s.ready && s.sated():
+		return nil
 	case !s.ready && v.Outcome == message.Deliver && q.Pending() > 0:
 		return fmt.Errorf("%s: a subscription (priority %d, network %v) is out of the ring (%s)"+
 			" though its gate is open, %d pending", q.Destination, s.Priority, s.Network,

@@ -15,14 +15,21 @@ type Claimer interface {
 	Unclaim(c *Copy)
 }
 
+// claimBytes is how much one slot may claim: what is claimed is in memory.
+const claimBytes = 4 << 20
+
 // claim keeps a copy for the slot until it is durable and below the mark.
 func (q *Queue) claim(s *Slot, c *Copy) bool {
 	s.claims = append(s.claims, c)
+	s.claimed += c.Message.Size()
 	if c.Durable {
 		q.wake()
 	}
-	return s.Sub.(Claimer).Claim(c)
+	return s.Sub.(Claimer).Claim(c) && !s.sated()
 }
+
+// sated reports whether the slot claims no more before what it has is delivered.
+func (s *Slot) sated() bool { return s.claimed >= claimBytes }
 
 // deliverClaims hands the claimed copies over that are durable and marked, each slot's in order.
 func (q *Queue) deliverClaims(now time.Duration) {
@@ -34,7 +41,7 @@ func (q *Queue) deliverClaims(now time.Duration) {
 }
 
 func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
-	gate, left := false, false // left: a claim made room again without a delivery
+	gate, left := false, false // left: a claim made room
 	defer func() {
 		if left {
 			s.Ready()
@@ -77,9 +84,11 @@ func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
 			left = true
 			continue
 		}
+		// A claim that was taken makes room for another, unless the subscription wants no more.
 		if gate = s.Sub.Take(c); !gate {
 			q.removeReady(s)
 		}
+		left = gate
 	}
 }
 
@@ -88,6 +97,7 @@ func (q *Queue) unclaim(s *Slot) {
 	c := s.claims[0]
 	s.claims[0] = nil
 	s.claims = s.claims[1:]
+	s.claimed -= c.Message.Size()
 	s.Sub.(Claimer).Unclaim(c)
 }
 

@@ -213,7 +213,12 @@ func (q *Queue) Refusals(c *Copy, f func(s *Slot, v message.Verdict)) {
 	now := q.env.Mono()
 	for _, s := range q.slots {
 		v := s.Sub.Gate(now)
-		if v.Outcome == message.Deliver {
+		switch {
+		case v.Outcome != message.Deliver:
+		case s.sated():
+			v = message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
+				Reason: message.Committing}
+		default:
 			v = s.Sub.Verdict(c, now)
 		}
 		f(s, v)

@@ -40,6 +40,7 @@ type Slot struct {
 	mark  uint64 // Mark: stored copies at or above it are not taken
 
 	claims  []*Copy // taken for the slot, not durable or not below the mark yet
+	claimed int64   // bytes of claims
 	raising uint64  // a mark above the copies below it was asked for
 
 	pos       [laneCount]uint64

@@ -11,6 +11,7 @@ type Entry[R any] struct {
 	Ref         R
 	Message     *message.Message
 	Destination message.Destination // the concrete one it was dispatched from
+	Number      uint64              // of the delivery on its connection
 
 	tx        message.TransactionID // acknowledged in this transaction, not committed
 	extended  bool                  // counted in the extension
@@ -76,13 +77,14 @@ func (w *Window[R]) Room() int {
 }
 
 // Add records a dispatch and reports whether there is room for another.
-func (w *Window[R]) Add(ref R, m *message.Message, d message.Destination) bool {
+func (w *Window[R]) Add(ref R, m *message.Message, d message.Destination, number uint64) bool {
 	if w.start > 0 && len(w.entries) == cap(w.entries) {
 		n := copy(w.entries, w.entries[w.start:])
 		clear(w.entries[n:])
 		w.entries, w.start = w.entries[:n], 0
 	}
-	w.entries = append(w.entries, Entry[R]{Ref: ref, Message: m, Destination: d})
+	w.entries = append(w.entries, Entry[R]{Ref: ref, Message: m, Destination: d,
+		Number: number})
 	if w.prefetch == 0 && w.pulled > 0 {
 		w.pulled--
 	}

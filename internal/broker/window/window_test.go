@@ -15,7 +15,7 @@ func id(n int) message.MessageID { return message.MessageID{Sequence: int64(n)} 
 func filled(prefetch, n int) *Window[int] {
 	w := New[int](prefetch, true)
 	for i := 1; i <= n; i++ {
-		w.Add(i, &message.Message{ID: id(i)}, queueA)
+		w.Add(i, &message.Message{ID: id(i)}, queueA, 0)
 	}
 	return w
 }
@@ -109,7 +109,7 @@ func TestAPullLetsOneMessageThrough(t *testing.T) {
 		t.Fatal("room without a pull")
 	}
 	w.Pull()
-	if w.Room() != 1 || w.Add(1, &message.Message{}, queueA) {
+	if w.Room() != 1 || w.Add(1, &message.Message{}, queueA, 0) {
 		t.Error("a pull is for one message")
 	}
 	if w.Unpull() {
@@ -152,7 +152,7 @@ func TestTheWindowAgreesWithAList(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"dispatch": func(t *rapid.T) {
 				for range w.Room() {
-					w.Add(next, &message.Message{ID: id(next)}, queueA)
+					w.Add(next, &message.Message{ID: id(next)}, queueA, 0)
 					list = append(list, next)
 					next++
 				}
