@@ -2,7 +2,6 @@ package broker
 
 import (
 	"slices"
-	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
@@ -33,9 +32,6 @@ type Remote struct {
 	HopwireLevel int    // of a peer broker; 0 for clients and ActiveMQ
 }
 
-// refusedDelay is how long a refused connection stays, so that its client reads why.
-const refusedDelay = 2 * time.Second
-
 // Connection is one client's or peer's connection: its sessions, consumers, producers and
 // transactions.
 type Connection struct {
@@ -62,6 +58,7 @@ type Connection struct {
 	peer    network.Peer
 	duplex  func(info *message.BrokerInfo)
 	mirror  *message.BrokerInfo // a duplex peer's introduction
+	barred  error               // why it may not log in
 
 	given uint64 // deliveries
 
@@ -201,126 +198,6 @@ func (c *Connection) refuse(h *message.Header, err error) {
 		return
 	}
 	c.out.Send(&message.ConnectionError{Exception: t})
-}
-
-// open authenticates and registers the connection.
-func (c *Connection) open(info *message.ConnectionInfo) {
-	if c.opened && info.ID == c.id {
-		c.answer(info, nil)
-		return
-	}
-	err := c.admit(info)
-	if err != nil {
-		c.b.counts.Reasons[message.LoginRefused]++
-		c.b.tell(Event{Kind: ConnectionRefused, Reason: message.LoginRefused,
-			Text: c.remote.Address + ": " + err.Error()})
-		c.refuse(&info.Header, err)
-		c.b.env.After(refusedDelay, func() { c.close("refused: " + err.Error()) })
-		return
-	}
-	if info.ResponseRequired {
-		c.out.Respond(info.CommandID)
-	}
-	if info.Manageable {
-		c.out.Send(&message.ConnectionControl{FaultTolerant: info.FaultTolerant})
-	}
-	c.b.tell(Event{Kind: ConnectionOpened, Text: c.remote.Address + " as " + c.clientID})
-	c.b.adviseConnection(c)
-	if c.network && c.b.opt.PeerSeen != nil {
-		c.b.opt.PeerSeen(c.peer.ID)
-	}
-	if c.mirror != nil && c.duplex != nil {
-		c.duplex(c.mirror)
-	}
-}
-
-func (c *Connection) admit(info *message.ConnectionInfo) error {
-	b := c.b
-	switch {
-	case b.stopping:
-		return message.Errorf(message.Unavailable, "broker %s is stopping", b.opt.Name)
-	case info.ClientID == "":
-		return message.Errorf(message.InvalidClientID,
-			"No clientID specified for connection request")
-	case c.opened:
-		return message.Errorf(message.IllegalState, "connection %s is open already as %s",
-			info.ID, c.id)
-	}
-	principal := Principal{User: info.UserName}
-	if b.opt.Authenticator != nil {
-		var err error
-		if principal, err = b.opt.Authenticator.Authenticate(info.UserName, info.Password); err != nil {
-			return err
-		}
-	}
-	old, err := c.replaces(info, principal)
-	if err != nil {
-		return err
-	}
-	for _, o := range old {
-		if c.network && o.peer.ID != c.peer.ID {
-			b.tell(Event{Kind: PeerWarning, Text: "two brokers are called " + c.peer.Name +
-				", or one lost its data folder: " + string(c.peer.ID) + " at " + c.remote.Address +
-				" takes the link of " + string(o.peer.ID) + " at " + o.remote.Address +
-				"; give each its own brokerName"})
-		}
-		o.close("taken over by a new connection of the same client")
-	}
-	kept := *info
-	kept.Password = ""
-	c.info, c.id, c.clientID, c.principal, c.opened = &kept, info.ID, info.ClientID, principal, true
-	b.connections[c.id] = c
-	b.connOrder = append(b.connOrder, c)
-	b.clientIDs[c.clientID] = c
-	c.sessions[message.SessionID{Connection: c.id, Value: -1}] = true
-	return nil
-}
-
-// replaces gives the connections that a new one ends, each of the same principal: the one with its
-// connection id (a client that lost its old one), and a peer's old link, dead or not, since answers
-// of both must not mix. Everything is tested before anything is closed.
-func (c *Connection) replaces(info *message.ConnectionInfo, by Principal) ([]*Connection, error) {
-	b := c.b
-	var out []*Connection
-	if old := b.connections[info.ID]; old != nil {
-		if old.principal.User != by.User {
-			return nil, message.Errorf(message.Denied,
-				"Connection %s belongs to another user", info.ID)
-		}
-		out = append(out, old)
-	}
-	old := b.clientIDs[info.ClientID]
-	if old == nil || len(out) > 0 && old == out[0] {
-		return out, nil
-	}
-	samePeer := c.network && old.network && old.principal.User == by.User &&
-		(old.peer.ID == c.peer.ID || old.peer.Name == c.peer.Name)
-	if !samePeer {
-		return nil, message.Errorf(message.InvalidClientID,
-			"Broker: %s - Client: %s already connected from %s",
-			b.opt.Name, info.ClientID, old.remote.Address)
-	}
-	return append(out, old), nil
-}
-
-// introduce takes a broker's BrokerInfo: from here on this is a peer's bridge. A duplex peer's
-// other direction begins when its ConnectionInfo was let in. A peer introduces itself once, before
-// it logs in: receipts are kept under its name.
-func (c *Connection) introduce(info *message.BrokerInfo) error {
-	if !info.NetworkConnection {
-		return nil
-	}
-	if c.network || c.opened {
-		return message.Errorf(message.Protocol,
-			"a second BrokerInfo on one connection, or one after the login: %s", info.Name)
-	}
-	c.network = true
-	c.peer = network.Peer{ID: info.ID, Name: info.Name, Hopwire: c.remote.HopwireLevel > 0}
-	c.peer.Prefetch, c.peer.PerConsumer = windowsOf(info.NetworkProperties)
-	if info.Duplex {
-		c.mirror = info
-	}
-	return nil
 }
 
 func (c *Connection) mustBe(id message.ConnectionID) error {
