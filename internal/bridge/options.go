@@ -136,7 +136,7 @@ func (o *Options) Validate() error {
 	case o.MessageTTL < -1:
 		return bad("messageTTL", "must be -1 (no limit) or more")
 	case o.InDoubtTimeout == 0 || o.InDoubtTimeout < NeverTimeout:
-		return bad("inDoubtTimeout", "must be a time or never")
+		return bad("inDoubtTimeout", "must be a time, or -1 for ever")
 	case o.InitialReconnectDelay <= 0:
 		return bad("initialReconnectDelay", "must be more than 0")
 	case o.MaxReconnectDelay < o.InitialReconnectDelay:

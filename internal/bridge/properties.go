@@ -24,7 +24,7 @@ func (o *Options) Set(name, value string) (known bool, err error) {
 		}
 		return true, err
 	case "inDoubtTimeout":
-		if value == "never" {
+		if v := strings.TrimSpace(value); v == "never" || v == "-1" {
 			o.InDoubtTimeout = NeverTimeout
 			return true, nil
 		}

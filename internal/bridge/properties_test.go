@@ -65,6 +65,25 @@ func TestSetByAttributeName(t *testing.T) {
 	}
 }
 
+func TestInDoubtTimeoutForEverHasTwoNames(t *testing.T) {
+	for text, want := range map[string]time.Duration{"-1": NeverTimeout, " -1 ": NeverTimeout,
+		"never": NeverTimeout, "1": time.Millisecond, "300000": 5 * time.Minute} {
+		o := DefaultOptions(5)
+		if _, err := o.Set("inDoubtTimeout", text); err != nil || o.InDoubtTimeout != want {
+			t.Errorf("%q: %v, %v, want %v", text, o.InDoubtTimeout, err, want)
+		}
+		if err := o.Validate(); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"0", "-2"} {
+		o := DefaultOptions(5)
+		if _, err := o.Set("inDoubtTimeout", text); err == nil && o.Validate() == nil {
+			t.Errorf("%q is taken as %v", text, o.InDoubtTimeout)
+		}
+	}
+}
+
 func TestValidateNamesTheAttribute(t *testing.T) {
 	for name, edit := range map[string]func(*Options){
 		"prefetchSize":          func(o *Options) { o.PrefetchSize = 0 },
