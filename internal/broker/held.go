@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -107,7 +109,7 @@ func (j *journal) sortHeld() {
 	switch {
 	case j.held.empty():
 	case j.hold.due:
-		for d := range j.hold.deltas {
+		for _, d := range slices.SortedFunc(maps.Keys(j.hold.deltas), byID) {
 			if !d.gone {
 				j.touch(d)
 			}
@@ -120,6 +122,9 @@ func (j *journal) sortHeld() {
 	}
 	j.hold.due = false
 }
+
+// byID is the order in which destinations were made.
+func byID(x, y *destination) int { return cmp.Compare(x.id, y.id) }
 
 // join makes one part of two, whose copies may be cancelled again.
 func (j *journal) join(first, second part) part {

@@ -167,6 +167,50 @@ func TestATransactionThatPutsWaitsForRoomAsAWhole(t *testing.T) {
 	}
 }
 
+// recorder notes the batches that a house is handed.
+type recorder struct {
+	*house
+	batches []*store.Batch
+}
+
+func (r *recorder) Commit(b *store.Batch, done func(error)) {
+	r.batches = append(r.batches, b)
+	r.house.Commit(b, done)
+}
+
+func TestHeadersOfWhatWasHeldComeInTheOrderOfTheirDestinations(t *testing.T) {
+	for range 5 { // an order by chance is right once in 20 factorial
+		h := open(t, nil, nil)
+		r := &recorder{house: h}
+		h.b.journal.storage = r
+		p := h.connect("p", "p", "", nil)
+		var mails []*message.Message
+		for n := range int64(20) {
+			mails = append(mails, p.mail("p", queueNamed("q"+string(rune('a'+n))), n+1))
+		}
+		for _, m := range mails {
+			p.number++
+			m.CommandID, m.ResponseRequired = p.number, true
+			p.Handle(m)
+		}
+		h.b.EndTurn()
+		h.disk.SetCapacity(1, 1000)
+		h.turn()
+		h.disk.SetCapacity(0, 0)
+		h.pass(2 * time.Second)
+		last := r.batches[len(r.batches)-1]
+		var ids []store.DestID
+		for _, op := range last.Ops {
+			if op.Kind == store.PutHeader {
+				ids = append(ids, op.Dest)
+			}
+		}
+		if len(ids) != 20 || !slices.IsSorted(ids) {
+			t.Fatalf("headers came as %v", ids)
+		}
+	}
+}
+
 func TestACopyConsumedWhileItsRecordIsRefusedIsNotWritten(t *testing.T) {
 	for _, c := range []struct{ inFlight, redelivered bool }{{}, {true, false}, {false, true},
 		{true, true}} {
