@@ -64,24 +64,52 @@ func Decode(text string) map[string]string {
 		}
 		text = string(runes)
 	}
-	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	out := map[string]string{}
-	for i := 0; i < len(lines); i++ {
-		line := strings.TrimLeft(lines[i], blanks)
-		if line == "" || line[0] == '#' || line[0] == '!' {
-			continue
-		}
-		for continues(line) {
-			line = line[:len(line)-1]
-			if i++; i == len(lines) {
-				break
-			}
-			line += strings.TrimLeft(lines[i], blanks)
-		}
+	for _, line := range logical(text) {
 		key, value := split(line)
 		out[unescape(key)] = unescape(value)
 	}
 	return out
+}
+
+// logical gives the lines that say something, each joined with those that continue it. An empty
+// line ends what it should continue; while nothing of a line is there, empty ones and comments are
+// passed over, as between lines.
+func logical(text string) []string {
+	var out []string
+	joined, open := "", false
+	for text != "" {
+		var line, end string
+		line, end, text = natural(text)
+		line = strings.TrimLeft(line, blanks)
+		if joined == "" && (line == "" || line[0] == '#' || line[0] == '!') {
+			open = false
+			continue
+		}
+		if open = continues(line); !open {
+			out, joined = append(out, joined+line), ""
+			continue
+		}
+		joined += line[:len(line)-1]
+		open = end != "\r\n" // Java finds the end of the text only behind one character
+	}
+	if joined != "" || open {
+		out = append(out, joined)
+	}
+	return out
+}
+
+// natural cuts the first line off a text, and what ends it.
+func natural(text string) (line, end, rest string) {
+	i := strings.IndexAny(text, "\r\n")
+	if i < 0 {
+		return text, "", ""
+	}
+	n := 1
+	if strings.HasPrefix(text[i:], "\r\n") {
+		n = 2
+	}
+	return text[:i], text[i : i+n], text[i+n:]
 }
 
 // continues reports whether a line ends in an odd number of backslashes.

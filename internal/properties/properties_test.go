@@ -39,6 +39,39 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// What java.util.Properties of a JVM makes of texts that no brokers write.
+func TestOddTextsAreReadAsJavaReadsThem(t *testing.T) {
+	for text, want := range map[string]map[string]string{
+		"a=x\\\n\nb=1":            {"a": "x", "b": "1"},
+		"a=x\\\r\n\r\nb=1":        {"a": "x", "b": "1"},
+		"a=x\\\n \t\nb=1":         {"a": "x", "b": "1"},
+		"a=x\\\n\\\nb=1":          {"a": "xb=1"},
+		"a=x\\\n\\\n\nb=1":        {"a": "x", "b": "1"},
+		"a=x\\\n#y":               {"a": "x#y"},
+		"a=x\\\n  !y\nb":          {"a": "x!y", "b": ""},
+		"\\\n\na":                 {"a": ""},
+		"\\\n#c\nb":               {"b": ""},
+		"\\\n\\\n\n# c\\\na=1":    {"a": "1"},
+		"a\r\\\n !b":              {"a": ""},
+		"a\r\n\\\n\t":             {"a": ""},
+		"\\\n":                    {"": ""},
+		"\\\r":                    {"": ""},
+		"\\\r\n":                  {},
+		"\\\n\\":                  {"": ""},
+		"a\\\r\n":                 {"a": ""},
+		"a=x\\\\\\\n y":           {"a": "x\\y"},
+		"a=x\\\\\n y":             {"a": "x\\", "y": ""},
+		"\f a\f=\fb\f":            {"a": "b\f"},
+		"a\\\n=\\\n b":            {"a": "b"},
+		"\va\u0085=\u2028b\nc:=d": {"\va\u0085": "\u2028b", "c": "=d"},
+		": :a":                    {"": ":a"},
+	} {
+		if got := Decode(text); !maps.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add("a=\\u0041\\\n b")
 	f.Fuzz(func(t *testing.T, text string) {
