@@ -264,14 +264,14 @@ func keepID(st store.Store, fresh message.BrokerID, configured bool) (message.Br
 // empty removes all destinations of a store.
 func empty(st store.Store) error {
 	headers, err := st.Headers()
+	if err != nil || len(headers) == 0 {
+		return err
+	}
+	next, err := broker.NextDest(st)
 	if err != nil {
 		return err
 	}
-	b := &store.Batch{}
-	for _, h := range headers {
-		b.Ops = append(b.Ops, store.Op{Kind: store.DropDestination, Dest: h.ID})
-	}
-	return st.Apply([]*store.Batch{b})
+	return st.Apply([]*store.Batch{{Ops: broker.DropAll(headers, next)}})
 }
 
 // Name is the broker's name.

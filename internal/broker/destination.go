@@ -26,6 +26,22 @@ func NextDest(st interface {
 	return store.DestID(n), err
 }
 
+// DropAll gives the changes that empty a store; next is its NextDest. What the store still has of
+// these destinations names none that is made later: their numbers are not given again.
+func DropAll(headers []store.Header, next store.DestID) []store.Op {
+	var ops []store.Op
+	for _, h := range headers {
+		ops = append(ops, store.Op{Kind: store.DropDestination, Dest: h.ID})
+		next = max(next, h.ID+1)
+	}
+	return append(ops, putNextDest(next))
+}
+
+func putNextDest(n store.DestID) store.Op {
+	return store.Op{Kind: store.PutMeta, Name: metaNextDest,
+		Value: strconv.AppendUint(nil, uint64(n), 10)}
+}
+
 func number(st interface {
 	Meta(name string) ([]byte, error)
 }, name string) (uint64, error) {
@@ -262,8 +278,7 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 	if d.headed || d.stored > 0 || d.reserved > 0 {
 		b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
 		// The highest id may be gone with its header: the next start must not give it again.
-		b.journal.add(store.Op{Kind: store.PutMeta, Name: metaNextDest,
-			Value: strconv.AppendUint(nil, uint64(b.nextDest), 10)})
+		b.journal.add(putNextDest(b.nextDest))
 	}
 	d.refuseParked()
 	b.memory.Add(-d.usage.Used())
