@@ -21,7 +21,7 @@ func (b *Broker) deadLetterOf(a *arrival, d *destination, m *message.Message, ca
 	case target.IsZero(), target == d.name,
 		!m.Persistent && !strategy.ProcessNonPersistent,
 		expired && !strategy.ProcessExpired:
-		reason := message.NoConsumer
+		reason := message.Poisoned
 		if expired {
 			reason = message.Expired
 		}

@@ -37,6 +37,7 @@ const (
 	StoreFull            Reason = "STORE_FULL"
 	DuplicateMessage     Reason = "DUPLICATE"
 	Expired              Reason = "EXPIRED"
+	Poisoned             Reason = "POISONED"
 	BridgeDown           Reason = "BRIDGE_DOWN"
 	FrameTooBig          Reason = "FRAME_TOO_BIG"
 	DuplexMirror         Reason = "DUPLEX_MIRROR"
