@@ -191,6 +191,10 @@ func (b *Broker) testReceipt(a *arrival) outcome {
 	if a.internal || a.m.Destination.IsAdvisory() {
 		return proceed
 	}
+	// A temporary destination that went while its transaction was open is not made again.
+	if first := firstOf(a.wire); b.mayReach(first) != nil {
+		return proceed
+	}
 	d := b.wireDestination(a.wire)
 	if a.peer != nil {
 		return b.claimFromPeer(d, a)
@@ -213,12 +217,16 @@ func (b *Broker) testReceipt(a *arrival) outcome {
 }
 
 // wireDestination gives the destination that keeps the receipts for a name on the wire: the first
-// member of a composite.
+// member of a composite. It makes it.
 func (b *Broker) wireDestination(wire message.Destination) *destination {
+	return b.destination(firstOf(wire))
+}
+
+func firstOf(wire message.Destination) message.Destination {
 	if wire.IsComposite() {
-		wire = wire.Split()[0]
+		return wire.Split()[0]
 	}
-	return b.destination(wire)
+	return wire
 }
 
 func (b *Broker) duplicate(d *destination, a *arrival) {
@@ -267,16 +275,16 @@ func (b *Broker) resolve(m *message.Message) []target {
 		return nil
 	}
 	if !m.Destination.IsComposite() {
-		if err := b.mayReach(m.Destination); err != nil {
-			b.counts.Reasons[message.NoConsumer]++
+		if b.mayReach(m.Destination) != nil {
+			b.unreachable(m.Destination, m)
 			return nil
 		}
 		return []target{{b.destination(m.Destination), m}}
 	}
 	var out []target
 	for _, name := range m.Destination.Split() {
-		if err := b.mayReach(name); err != nil { // it was there when the send was taken
-			b.counts.Reasons[message.NoConsumer]++
+		if b.mayReach(name) != nil {
+			b.unreachable(name, m)
 			continue
 		}
 		c := m.Clone()
@@ -287,6 +295,13 @@ func (b *Broker) resolve(m *message.Message) []target {
 		out = append(out, target{b.destination(name), c})
 	}
 	return out
+}
+
+// unreachable drops a message to a temporary destination that was there when the send was taken.
+func (b *Broker) unreachable(name message.Destination, m *message.Message) {
+	b.counts.Reasons[message.NoConsumer]++
+	b.tell(Event{Kind: MessageDropped, Reason: message.NoConsumer, Dest: name,
+		Text: m.ID.String() + ": the destination is gone with its connection", Count: 1})
 }
 
 // put enqueues or publishes one copy.

@@ -161,3 +161,42 @@ func TestAStatisticsRequestInATransactionIsAnswered(t *testing.T) {
 		t.Error("the request stays in its queue")
 	}
 }
+
+func TestATransactedReplyDoesNotMakeItsDestinationAgain(t *testing.T) {
+	temp := message.Destination{Kind: message.TempQueue, Name: "r:1"}
+	other := message.Destination{Kind: message.Queue, Name: "temp-queue://r:1,queue://q"}
+	for name, to := range map[string]message.Destination{"alone": temp, "of several": other} {
+		h := open(t, nil, nil)
+		r, p := h.connect("r", "r", "", nil), h.connect("p", "p", "", nil)
+		if e := r.do(&message.DestinationInfo{Destination: temp}); e != nil {
+			t.Fatal(e)
+		}
+		tx := p.begin("p", 1)
+		m := p.mail("p", to, 1)
+		m.Transaction = tx
+		if e := p.do(m); e != nil {
+			t.Fatal(e)
+		}
+		r.Gone()
+		if e := p.finish(tx, message.CommitOnePhase); e != nil {
+			t.Error(e)
+		}
+		if h.b.find(temp) != nil {
+			t.Errorf("%s: the reply made the destination of a requester that is gone", name)
+		}
+		if h.b.counts.Reasons[message.NoConsumer] != 1 ||
+			h.b.memory.Used() != 0 && name == "alone" {
+			t.Errorf("%s: counted %v, %d bytes charged", name, h.b.counts.Reasons, h.b.memory.Used())
+		}
+		told := false
+		for _, e := range h.events {
+			told = told || e.Kind == MessageDropped && e.Dest == temp
+		}
+		if !told {
+			t.Errorf("%s: nobody is told that the reply is dropped", name)
+		}
+		if name == "of several" && h.b.find(queueNamed("q")).queue.Len() != 1 {
+			t.Error("the queue beside it got nothing")
+		}
+	}
+}
