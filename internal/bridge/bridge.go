@@ -271,10 +271,15 @@ func (b *Bridge) setUp() {
 	b.home.bridges = append(b.home.bridges, b)
 	b.home.local.Advise(network.Event{Peer: b.peer, Started: true, CreatedByDuplex: b.accepted,
 		RemoteIP: b.hello.Remote,
-		Temps:    b.opts.BridgeTempDestinations && !b.opts.StaticBridge})
+		Temps:    b.hearsOfTemps()})
 	b.ticker = b.home.env.After(tick, b.onTick)
 	b.enter(resolving)
 	b.resolve()
+}
+
+// hearsOfTemps reports whether the peer tells this link of its temporary destinations.
+func (b *Bridge) hearsOfTemps() bool {
+	return b.opts.BridgeTempDestinations && !b.opts.StaticBridge
 }
 
 func (b *Bridge) enter(p phase) {
@@ -417,7 +422,7 @@ func (b *Bridge) end(err error) {
 	}
 	if b.ticker != nil {
 		b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,
-			RemoteIP: b.hello.Remote})
+			RemoteIP: b.hello.Remote, Temps: b.hearsOfTemps()})
 	}
 	reason := "stopped"
 	if err != nil {

@@ -106,8 +106,9 @@ type destination struct {
 	went      []func() // and what they are told before
 	parked    []*arrival
 
-	owner         *Connection // of a temporary destination
-	ownerPeer     message.BrokerID
+	owner         *Connection      // of a temporary destination
+	ownerPeer     message.BrokerID // of a mirror
+	unsure        bool             // all links to ownerPeer ended since it announced the destination
 	producerCount int
 	counts        DestinationCounts
 	reasons       map[message.Reason]int64

@@ -55,3 +55,13 @@ func (b *Broker) drop(d *destination, r message.Reason, m *message.Message) {
 	d.reasons[r]++
 	b.tell(Event{Kind: MessageDropped, Reason: r, Dest: d.name, Text: m.ID.String(), Count: 1})
 }
+
+// dropMany is drop for n messages of a destination; what tells of them.
+func (b *Broker) dropMany(d *destination, r message.Reason, what string, n int64) {
+	if n == 0 {
+		return
+	}
+	b.counts.Reasons[r] += n
+	d.reasons[r] += n
+	b.tell(Event{Kind: MessageDropped, Reason: r, Dest: d.name, Text: what, Count: n})
+}

@@ -20,6 +20,8 @@ type networks struct {
 	loads map[*destination][]func()
 	pages map[message.BrokerID]pageEnd // of the rounds about copies in doubt
 	heard map[message.BrokerID]bool    // peers that forwarded something since the start
+
+	mirrored map[message.BrokerID]*mirrored
 }
 
 func (n *networks) init() {
@@ -27,6 +29,7 @@ func (n *networks) init() {
 	n.loads = map[*destination][]func(){}
 	n.pages = map[message.BrokerID]pageEnd{}
 	n.heard = map[message.BrokerID]bool{}
+	n.mirrored = map[message.BrokerID]*mirrored{}
 }
 
 // whenLoaded runs f when the next page of the queue was read, could not be read for a second, or
@@ -73,6 +76,8 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 					n.attach(d)
 				}
 			}
+		case m.IsTemp():
+			n.attach(b.mirror(m, s.Peer))
 		default:
 			n.attach(b.destination(m))
 		}
@@ -254,38 +259,6 @@ func (n *netSub) Claim(*queue.Copy) bool {
 // Unclaim implements queue.Claimer.
 func (n *netSub) Unclaim(*queue.Copy) { n.inFlight-- }
 
-// publish offers one topic message.
-func (n *netSub) publish(d *destination, m *message.Message) {
-	now := n.b.env.Mono()
-	if v := n.verdict(d, m, m.RedeliveryCounter, now, now); v.Outcome != message.Deliver {
-		d.reasons[v.Reason]++
-		return
-	}
-	if n.backlog.len() == 0 && n.open() {
-		n.deliver(d.name, m)
-		return
-	}
-	n.backlog.push(backlogItem{d, d.name, m})
-}
-
-func (n *netSub) deliver(name message.Destination, m *message.Message) {
-	n.inFlight++
-	n.refs++
-	n.sub.Filter.Took(name, network.Replay{}, n.b.env.Mono()) // topics have no rate windows
-	n.full = !n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
-		Ref:     message.CopyRef{Destination: name, Seq: n.refs},
-		Message: m, Redelivery: m.RedeliveryCounter, Topic: true})
-}
-
-func (n *netSub) drainBacklog() {
-	for n.backlog.len() > 0 && n.open() {
-		it := n.backlog.pop()
-		if !it.m.Expired(n.b.env.Wall()) {
-			n.deliver(it.name, it.m)
-		}
-	}
-}
-
 // Settle implements bridge.Local.
 func (b *Broker) Settle(id message.ConsumerID, refs []message.CopyRef, how network.Settlement) {
 	n := b.networks.subs[id]
@@ -385,9 +358,7 @@ func (b *Broker) Temp(peer message.BrokerID, info *message.DestinationInfo) erro
 		b.giveUpReplies(info.Destination)
 		return nil
 	}
-	if d == nil {
-		b.add(info.Destination, peer)
-	}
+	b.mirror(info.Destination, peer)
 	return nil
 }
 
@@ -408,6 +379,7 @@ func (b *Broker) Advise(e network.Event) {
 		kept = append(kept, e)
 	}
 	b.networks.peers = kept
+	b.mirrorLink(e)
 	info := e.Peer
 	b.advise("NetworkBridge", &info, bridgeProps(e)...)
 }
@@ -434,60 +406,10 @@ func (n *networks) existing(b *Broker, tell func(string, message.Command, ...mes
 	}
 }
 
-// advisory gives the network subscriptions that listen to an advisory topic: a duplex peer's.
-func (n *networks) advisory(topic message.Destination) []*netSub {
-	var out []*netSub
-	for _, s := range n.order {
-		if s.sub.Info.Destination.IsAdvisory() && s.hears(topic) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-func (n *netSub) hears(topic message.Destination) bool {
-	for _, m := range n.members {
-		if hearsOf(m, topic, n.sub.Hopwire) {
-			return true
-		}
-	}
-	return false
-}
-
-func (n *netSub) publishAdvisory(m *message.Message) {
-	if n.backlog.len() == 0 && n.open() {
-		n.deliver(m.Destination, m)
-		return
-	}
-	n.backlog.push(backlogItem{nil, m.Destination, m})
-	if n.backlog.advisories <= advisoryBacklogBytes {
-		return
-	}
-	n.backlog.release()
-	n.b.env.Soon(func() {
-		if n.b.networks.subs[n.sub.Info.ID] == n {
-			n.close("the peer takes no advisories: too many wait for it; it may begin anew")
-		}
-	})
-}
-
 // close ends the subscription from this side.
 func (n *netSub) close(why string) {
 	if c, ok := n.sub.Sink.(network.Closer); ok {
 		c.Closed(why)
 	}
 	n.b.Unsubscribe(n.sub.Info.ID)
-}
-
-// replay tells a duplex peer of what is there already.
-func (n *netSub) replay() {
-	b := n.b
-	if !b.opt.Advisories {
-		return
-	}
-	b.existing(func(name string, data message.Command, props ...message.Property) {
-		if topic := advisoryTopic(name); n.hears(topic) {
-			n.publishAdvisory(b.advisory(topic, data, props))
-		}
-	})
 }
