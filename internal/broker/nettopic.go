@@ -1,6 +1,10 @@
 package broker
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"hopwire/internal/message"
 	"hopwire/internal/network"
 )
@@ -22,6 +26,12 @@ func (n *netSub) publish(d *destination, m *message.Message) {
 func (n *netSub) deliver(name message.Destination, m *message.Message) {
 	n.inFlight++
 	n.refs++
+	if !name.IsAdvisory() {
+		if n.topicsOut == nil {
+			n.topicsOut = map[message.Destination]int64{}
+		}
+		n.topicsOut[name]++
+	}
 	n.sub.Filter.Took(name, network.Replay{}, n.b.env.Mono()) // topics have no rate windows
 	n.full = !n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
 		Ref:     message.CopyRef{Destination: name, Seq: n.refs},
@@ -30,10 +40,60 @@ func (n *netSub) deliver(name message.Destination, m *message.Message) {
 
 func (n *netSub) drainBacklog() {
 	for n.backlog.len() > 0 && n.open() {
-		it := n.backlog.pop()
-		if !it.m.Expired(n.b.env.Wall()) {
+		if it := n.backlog.pop(); !n.b.expiredInBacklog(it) {
 			n.deliver(it.name, it.m)
 		}
+	}
+}
+
+// settleTopic takes the answer for a topic's message. It lives in the subscription alone: one that
+// the peer may not have got is lost.
+func (n *netSub) settleTopic(name message.Destination, how network.Settlement) {
+	n.inFlight = max(0, n.inFlight-1)
+	if n.topicsOut[name] == 0 {
+		return
+	}
+	n.topicsOut[name]--
+	if how == network.Redelivered {
+		n.lose(name, 1)
+	}
+}
+
+// loseTopics counts what the end of the subscription takes with it: topics' messages that the peer
+// has not answered for, and those that waited for room.
+func (n *netSub) loseTopics() {
+	for n.backlog.len() > 0 {
+		if it := n.backlog.pop(); it.dest != nil && !n.b.expiredInBacklog(it) {
+			n.lose(it.name, 1)
+		}
+	}
+	for name, out := range n.topicsOut {
+		n.lose(name, out)
+	}
+	names := slices.SortedFunc(maps.Keys(n.lost), func(x, y message.Destination) int {
+		return cmp.Compare(x.Name, y.Name)
+	})
+	for _, name := range names {
+		n.b.tell(Event{Kind: MessageDropped, Reason: message.BridgeDown, Dest: name,
+			Count: n.lost[name], Text: "messages for " + string(n.sub.Peer) +
+				", which it had not answered for when its link ended"})
+	}
+	n.topicsOut, n.lost = nil, nil
+}
+
+// lose counts messages that may not have reached the peer; the event is for all of the
+// subscription.
+func (n *netSub) lose(name message.Destination, count int64) {
+	if count == 0 {
+		return
+	}
+	if n.lost == nil {
+		n.lost = map[message.Destination]int64{}
+	}
+	n.lost[name] += count
+	n.b.counts.Reasons[message.BridgeDown] += count
+	if d := n.b.find(name); d != nil {
+		d.reasons[message.BridgeDown] += count
 	}
 }
 

@@ -53,9 +53,12 @@ type netSub struct {
 	slots    []consumerSlot
 	topics   []*destination
 	inFlight int
-	full     bool   // the sink wants no more before Settle or Ready
-	refs     uint64 // number of topic messages delivered
+	full     bool // the sink wants no more before Settle or Ready
 	backlog  backlog
+
+	refs      uint64                        // number of topic messages delivered
+	topicsOut map[message.Destination]int64 // of topics, delivered and not settled
+	lost      map[message.Destination]int64 // of topics, that may not have reached the peer
 }
 
 // Subscribe implements bridge.Local.
@@ -159,7 +162,7 @@ func (b *Broker) Unsubscribe(id message.ConsumerID) {
 	for _, d := range n.topics {
 		d.dropNet(n)
 	}
-	n.backlog.release()
+	n.loseTopics()
 	n.slots, n.topics = nil, nil
 	b.adviseSubscription(n.sub.Info, true)
 	b.relieve()
@@ -267,7 +270,7 @@ func (b *Broker) Settle(id message.ConsumerID, refs []message.CopyRef, how netwo
 	}
 	for _, r := range refs {
 		if r.Destination.IsTopic() {
-			n.inFlight = max(0, n.inFlight-1)
+			n.settleTopic(r.Destination, how)
 			continue
 		}
 		d := b.dests[r.Destination]

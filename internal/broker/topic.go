@@ -139,17 +139,23 @@ func (s *consumer) deliver(d *destination, name message.Destination, m *message.
 // drainBacklog delivers what there is room for now.
 func (s *consumer) drainBacklog() {
 	for s.backlog.len() > 0 && s.topicRoom() {
-		it := s.backlog.pop()
-		if it.m.Expired(s.b.env.Wall()) {
-			s.b.counts.Expired++
-			if it.dest != nil {
-				it.dest.counts.Expired++
-				s.b.drop(it.dest, message.Expired, it.m)
-			}
-			continue
+		if it := s.backlog.pop(); !s.b.expiredInBacklog(it) {
+			s.deliver(it.dest, it.name, it.m)
 		}
-		s.deliver(it.dest, it.name, it.m)
 	}
+}
+
+// expiredInBacklog counts a message whose time was over before there was room for it.
+func (b *Broker) expiredInBacklog(it backlogItem) bool {
+	if !it.m.Expired(b.env.Wall()) {
+		return false
+	}
+	b.counts.Expired++
+	if it.dest != nil {
+		it.dest.counts.Expired++
+		b.drop(it.dest, message.Expired, it.m)
+	}
+	return true
 }
 
 // countAck counts what an acknowledgement makes room for, where no copies are held, and gives how
