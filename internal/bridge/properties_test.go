@@ -66,8 +66,12 @@ func TestSetByAttributeName(t *testing.T) {
 }
 
 func TestInDoubtTimeoutForEverHasTwoNames(t *testing.T) {
-	for text, want := range map[string]time.Duration{"-1": NeverTimeout, " -1 ": NeverTimeout,
-		"never": NeverTimeout, "1": time.Millisecond, "300000": 5 * time.Minute} {
+	for _, c := range []struct {
+		text string
+		want time.Duration
+	}{{"-1", NeverTimeout}, {" -1 ", NeverTimeout}, {"never", NeverTimeout}, {"1", time.Millisecond},
+		{"300000", 5 * time.Minute}} {
+		text, want := c.text, c.want
 		o := DefaultOptions(5)
 		if _, err := o.Set("inDoubtTimeout", text); err != nil || o.InDoubtTimeout != want {
 			t.Errorf("%q: %v, %v, want %v", text, o.InDoubtTimeout, err, want)

@@ -104,7 +104,12 @@ type destination struct {
 	producers *audit.Producers
 	loading   []func() // what waits for the receipts
 	went      []func() // and what they are told before
-	parked    []*arrival
+
+	parked     []*arrival                     // sends that wait for space
+	parkedOf   [classes]int                   // of parked, by what they wait for the room of
+	lack       [classes]message.Reason        // what room each class of parked lacks
+	waiting    map[message.ProducerID]waiting // of parked
+	peersBytes int64                          // of peers' stored sends in parked
 
 	owner         *Connection      // of a temporary destination
 	ownerPeer     message.BrokerID // of a mirror

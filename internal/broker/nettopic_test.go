@@ -64,11 +64,11 @@ func TestTopicMessagesThatExpireBeforeABridgeCountAsExpired(t *testing.T) {
 }
 
 func TestTopicMessagesThatALinkTakesWithItAreCounted(t *testing.T) {
-	h, e, id := topicTo(t)
+	h, _, id := topicTo(t)
 	h.b.Unsubscribe(id) // nothing was answered
 	h.dropped(message.BridgeDown, 5)
 
-	h, e, id = topicTo(t)
+	h, e, id := topicTo(t)
 	h.b.Settle(id, e.got[:1], network.Acked)        // makes room for the third
 	h.b.Settle(id, e.got[1:2], network.Redelivered) // the link ends
 	h.b.Unsubscribe(id)

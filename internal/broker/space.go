@@ -26,13 +26,6 @@ const (
 // when it has some again.
 const storeLook = time.Second
 
-// parking is an arrival's wait, mostly for space.
-type parking struct {
-	reason message.Reason
-	dest   *destination // nil: it waits for its destination (reply.go)
-	timer  interface{ Stop() }
-}
-
 // isStored reports whether a message to the destination goes to the store.
 func (b *Broker) isStored(d *destination, m *message.Message) bool {
 	return m.Persistent && b.opt.Persistent && d.stores()
@@ -44,12 +37,16 @@ func (b *Broker) awaitSpace(a *arrival) outcome {
 		return proceed
 	}
 	d := b.wireDestination(a.wire)
-	reason := b.lacks(d, a)
-	if reason == "" && len(d.parked) == 0 {
-		return proceed
-	}
+	k := b.class(d, a)
+	reason := b.lacks(d, k)
 	if reason == "" {
-		reason = d.parked[0].wait.reason // order: behind those that wait
+		// Behind those of its producer, and those that wait for the same room.
+		if behind := d.behind(a); behind != nil {
+			k = behind.wait.class
+		} else if d.parkedOf[k] == 0 {
+			return proceed
+		}
+		reason = d.lack[k]
 	}
 	if a.tx != nil && a.tx.bytes > 0 {
 		return a.overdraw(reason)
@@ -65,7 +62,7 @@ func (b *Broker) awaitSpace(a *arrival) outcome {
 			" its limit", d.name, reason))
 		return finished
 	}
-	b.park(d, a, reason)
+	b.park(d, a, k, reason)
 	return parkedHere
 }
 
@@ -81,10 +78,29 @@ func (a *arrival) overdraw(reason message.Reason) outcome {
 	return finished
 }
 
-// lacks tells what room an arrival lacks.
-func (b *Broker) lacks(d *destination, a *arrival) message.Reason {
-	stored := b.isStored(d, a.m)
-	if stored {
+// class is a kind of sends to a destination, which lack the same room.
+type class uint8
+
+const (
+	stored     class = 1 // goes to the store
+	transacted class = 2 // in a transaction that is open
+	classes          = 4
+)
+
+func (b *Broker) class(d *destination, a *arrival) class {
+	k := class(0)
+	if b.isStored(d, a.m) {
+		k = stored
+	}
+	if a.tx != nil {
+		k |= transacted
+	}
+	return k
+}
+
+// lacks tells what room the sends of a class lack.
+func (b *Broker) lacks(d *destination, k class) message.Reason {
+	if k&stored != 0 {
 		if b.storeLacks(d) {
 			return message.StoreFull
 		}
@@ -94,14 +110,19 @@ func (b *Broker) lacks(d *destination, a *arrival) message.Reason {
 		}
 	}
 	// Until its transaction commits a send is in memory, whatever becomes of it.
-	if stored && a.tx == nil || !d.policy.Memory.ProducerFlowControl || !d.usage.Full() {
+	if k == stored || !b.memoryLacks(d) {
 		return ""
 	}
-	if a.tx == nil && d.queue != nil && d.queue.HasReady() &&
+	if k&transacted == 0 && d.queue != nil && d.queue.HasReady() &&
 		d.queue.ResidentBytes() < queue.PageBytes {
 		return "" // one page for every queue that somebody waits at
 	}
 	return message.MemoryFull
+}
+
+// memoryLacks reports whether the destination's limit is reached, or the broker's.
+func (b *Broker) memoryLacks(d *destination) bool {
+	return d.policy.Memory.ProducerFlowControl && d.usage.Full()
 }
 
 func (b *Broker) storeLacks(d *destination) bool {
@@ -178,85 +199,6 @@ func (b *Broker) failsForSpace(d *destination) bool {
 	return b.opt.SendFailIfNoSpace
 }
 
-func (b *Broker) park(d *destination, a *arrival, reason message.Reason) {
-	a.wait = &parking{reason: reason, dest: d}
-	if len(d.parked) == 0 {
-		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: a.m.ID.String()})
-	}
-	if !slices.Contains(b.parked, d) {
-		b.parked = append(b.parked, d)
-	}
-	d.parked = append(d.parked, a)
-	b.countParked(a, 1)
-	if a.tx != nil {
-		a.tx.parked = append(a.tx.parked, a)
-	}
-	if a.conn != nil {
-		a.conn.pace()
-	}
-	after := b.opt.SendFailIfNoSpaceAfter
-	if d.policy.Memory.SendFailIfNoSpaceAfter >= 0 {
-		after = d.policy.Memory.SendFailIfNoSpaceAfter
-	}
-	if after > 0 && a.peer == nil {
-		a.wait.timer = b.env.After(after, func() {
-			if d.unpark(a) {
-				b.counts.Reasons[reason]++
-				a.refuse(noSpace(d, a, reason, "Wait Timeout"))
-			}
-		})
-	}
-	b.lookForRoom(reason)
-}
-
-func (b *Broker) countParked(a *arrival, sign int64) {
-	if !a.waitsForDisk(a.wait.dest, a.wait.reason) {
-		b.parkedBytes += sign * a.m.Size()
-	}
-	if a.conn != nil {
-		a.conn.parkedBytes += sign * a.m.Size()
-	}
-}
-
-// lookForRoom looks at the store again in a while, when it is the store that has no room.
-func (b *Broker) lookForRoom(reason message.Reason) {
-	if reason == message.StoreFull && !b.looking {
-		b.looking = true
-		b.env.After(storeLook, func() {
-			b.looking = false
-			b.relieve()
-		})
-	}
-}
-
-// unpark takes an arrival out of those that wait.
-func (d *destination) unpark(a *arrival) bool {
-	i := slices.Index(d.parked, a)
-	if i < 0 {
-		return false
-	}
-	d.parked = append(d.parked[:i:i], d.parked[i+1:]...)
-	a.leavePark()
-	return true
-}
-
-// leavePark takes an arrival out of those that wait, for whatever it is.
-func (b *Broker) leavePark(a *arrival) {
-	if a.wait.dest == nil {
-		b.replies.leave(a)
-		return
-	}
-	a.wait.dest.unpark(a)
-}
-
-func (a *arrival) leavePark() {
-	a.b.countParked(a, -1)
-	if a.wait.timer != nil {
-		a.wait.timer.Stop()
-	}
-	a.wait = nil
-}
-
 // noSpace is ActiveMQ's text; how is "reached", or "Wait Timeout" after a wait.
 func noSpace(d *destination, a *arrival, reason message.Reason, how string) error {
 	what := "Memory"
@@ -266,69 +208,4 @@ func noSpace(d *destination, a *arrival, reason message.Reason, how string) erro
 	return message.Errorf(message.Limit, "Usage Manager %s Limit %s. Stopping producer (%s) to"+
 		" prevent flooding %s. See http://activemq.apache.org/producer-flow-control.html for"+
 		" more info", what, how, a.m.Producer, d.name)
-}
-
-// dropParked gives up what waits for space of a connection that ended: it was not confirmed, and
-// who wants it to arrive sends it again. What a peer's bridge sent is asked about (Known).
-func (c *Connection) dropParked() {
-	if c.network || c.parkedBytes == 0 {
-		return
-	}
-	for _, d := range c.b.parked {
-		for _, a := range slices.Clone(d.parked) {
-			if a.conn == c && a.tx == nil { // a transaction's go with that
-				d.unpark(a)
-				a.answered = true
-				c.b.drop(d, message.ConnectionGone, a.m)
-			}
-		}
-	}
-	c.b.dropReplies(c)
-}
-
-// relieve marks that room was made: parked sends are tried at the end of the turn.
-func (b *Broker) relieve() {
-	if len(b.parked) > 0 {
-		b.env.Soon(func() {})
-	}
-}
-
-// unpark lets parked sends go on, each destination in order, until one has no room. They go on
-// behind the step that parked them: a second look could find less room than the first.
-func (b *Broker) unpark() {
-	if len(b.parked)+len(b.held) == 0 {
-		return
-	}
-	waiting := b.parked
-	b.parked = nil
-	for _, d := range waiting {
-		for len(d.parked) > 0 {
-			a := d.parked[0]
-			if b.lacks(d, a) != "" {
-				break
-			}
-			d.unpark(a)
-			a.step++
-			b.run(a)
-		}
-		if len(d.parked) > 0 && !slices.Contains(b.parked, d) {
-			b.parked = append(b.parked, d)
-		}
-		if len(d.parked) > 0 {
-			b.lookForRoom(d.parked[0].wait.reason)
-		}
-	}
-	for _, c := range slices.Clone(b.held) {
-		c.pace()
-	}
-}
-
-// refuseParked ends what waits for space on a destination that goes.
-func (d *destination) refuseParked() {
-	for len(d.parked) > 0 {
-		a := d.parked[0]
-		d.unpark(a)
-		a.refuse(message.Errorf(message.InvalidDestination,
-			"%s was removed while the send waited for space", d.name))
-	}
 }

@@ -306,8 +306,10 @@ func (e *explainer) finish() {
 		e.row(message.NoConsumer, "").Count += x.Stored
 		x.Stored = 0
 	}
-	if n := len(e.d.parked); n > 0 && e.id == nil {
-		e.row(e.d.parked[0].wait.reason, "sends that wait for space").Count += int64(n)
+	for k, n := range e.d.parkedOf {
+		if n > 0 && e.id == nil {
+			e.row(e.d.lack[k], "sends that wait for space").Count += int64(n)
+		}
 	}
 	for _, r := range e.rows {
 		x.Rows = append(x.Rows, *r)

@@ -129,7 +129,7 @@ func (b *Broker) keep(a *arrival) outcome {
 			tx.parked = append(tx.parked, p) // it waits for no space
 			continue
 		}
-		reason := p.wait.reason
+		reason := p.reason()
 		p.wait.dest.unpark(p)
 		if p.overdraw(reason) == proceed {
 			tx.take(p)

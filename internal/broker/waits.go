@@ -41,8 +41,10 @@ func (d *destination) waits(b *Broker, budget *int) []message.Reason {
 	if d.queue.Doubted() {
 		out = append(out, message.InDoubt)
 	}
-	if len(d.parked) > 0 {
-		out = append(out, d.parked[0].wait.reason)
+	for k, n := range d.parkedOf {
+		if n > 0 && !slices.Contains(out, d.lack[k]) {
+			out = append(out, d.lack[k])
+		}
 	}
 	return out
 }

@@ -1,0 +1,156 @@
+package broker
+
+import (
+	"testing"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// crowded gives a queue without room in memory at which a non-persistent send of p waits.
+func crowded(t *testing.T) (h *house, q message.Destination, p *guest) {
+	h, q = open(t, nil, limited), queueNamed("q")
+	o := h.connect("o", "o", "", nil)
+	o.Handle(o.big("o", q, 1, 2<<20, false))
+	p = h.connect("p", "p", "", nil)
+	p.Handle(p.big("p", q, 1, 100, false))
+	if n := len(h.b.find(q).parked); n != 1 {
+		t.Fatalf("%d sends wait", n)
+	}
+	return h, q, p
+}
+
+func TestAPersistentSendPassesThoseThatWaitForMemory(t *testing.T) {
+	h, q, p := crowded(t)
+	x := h.connect("x", "x", "", peerNamed("x", "10"))
+	if e := x.produce("x", q, 7); e != nil || !x.answered(x.number) {
+		t.Errorf("a peer's waits; %v", e)
+	}
+	m := x.mail("x", q, 2) // a peer's passes the waiting one of its own producer, too
+	m.ID.Producer = p.mail("p", q, 0).Producer
+	if e := x.do(m); e != nil || !x.answered(x.number) {
+		t.Errorf("a peer's waits behind what is not persistent; %v", e)
+	}
+	l := h.connect("l", "l", "", nil)
+	if e := l.produce("l", q, 1); e != nil || !l.answered(l.number) {
+		t.Errorf("a local one of another producer waits; %v", e)
+	}
+	if n := len(h.b.find(q).parked); n != 1 {
+		t.Errorf("%d sends wait, want the first alone", n)
+	}
+}
+
+func TestSendsOfOneProducerDoNotPassEachOther(t *testing.T) {
+	h, q, p := crowded(t)
+	var want []message.MessageID
+	for n := range int64(9) {
+		p.Handle(p.big("p", q, n+2, 100, n%3 > 0))
+		h.turn()
+	}
+	for n := range int64(10) {
+		want = append(want, message.MessageID{Producer: p.mail("p", q, 0).Producer, Sequence: n + 1})
+	}
+	if n := len(h.b.find(q).parked); n != 10 {
+		t.Fatalf("%d sends wait, want 10", n)
+	}
+	c := h.connect("c", "c", "", nil)
+	id := c.consume("c", q)
+	c.ack(id, q, c.got[0], message.IndividualAck, message.TransactionID{})
+	if len(c.got) != 11 {
+		t.Fatalf("%d came", len(c.got))
+	}
+	for i, w := range want {
+		if c.got[i+1] != w {
+			t.Errorf("number %d is %v, want %v", i+1, c.got[i+1], w)
+		}
+	}
+	if d := h.b.find(q); d.parkedOf != [classes]int{} || len(d.waiting) != 0 {
+		t.Errorf("nothing waits, and counted are %v, %v", d.parkedOf, d.waiting)
+	}
+}
+
+// Whoever comes later must not take the room that was made for others of its kind.
+func TestRoomGoesToWhoWaitsLongest(t *testing.T) {
+	h, q, _ := crowded(t)
+	d := h.b.find(q)
+	l := h.connect("l", "l", "", nil)
+	m := l.big("l", q, 1, 100, false)
+	h.b.memory.Add(-3 << 20) // there is room, and the turn has not ended
+	l.Handle(m)
+	if n := len(d.parked); n != 2 || d.parked[0].m.ID.Producer.Connection != "p" {
+		t.Errorf("%d wait", n)
+	}
+	h.turn()
+	if n := len(d.parked); n != 0 {
+		t.Errorf("%d wait", n)
+	}
+}
+
+func TestAParkedSendWaitsForWhatIsLackingNow(t *testing.T) {
+	h := open(t, nil, nil)
+	g := h.connect("g", "g", "", nil)
+	m := g.mail("g", queueNamed("q"), 1)
+	h.b.journal.undurable = undurableMax + 1
+	g.Handle(m)
+	d := h.b.find(queueNamed("q"))
+	if len(d.parked) != 1 || d.parked[0].reason() != message.MemoryFull {
+		t.Fatal("it does not wait for what is on its way")
+	}
+	h.b.journal.undurable = 0
+	h.space = func() store.Space { return store.Space{FreeBytes: -1, Full: true} }
+	h.turn()
+	if r := d.parked[0].reason(); r != message.StoreFull {
+		t.Errorf("it waits for %s, the disk is full", r)
+	}
+	var row ExplainRow
+	h.b.Explain(d.name, nil, func(e *Explanation) { row = e.Rows[0] })
+	if row.Reason != message.StoreFull || row.Count != 1 {
+		t.Errorf("explained as %+v", row)
+	}
+	h.space = nil // the disk tells nobody
+	h.pass(2 * storeLook)
+	if len(d.parked) != 0 || d.queue.Len() != 1 {
+		t.Error("nobody looked whether the disk has room")
+	}
+}
+
+func TestAParkedPeersSendIsCountedByWhatItWaitsFor(t *testing.T) {
+	h := open(t, nil, nil)
+	x := h.connect("x", "x", "", peerNamed("x", "1000"))
+	h.b.journal.undurable = undurableMax + 1
+	x.produce("x", queueNamed("q"), 1)
+	if h.b.parkedBytes != 0 {
+		t.Errorf("%d bytes count as waiting", h.b.parkedBytes)
+	}
+	h.b.journal.undurable = 0
+	h.space = func() store.Space { return store.Space{FreeBytes: -1, Full: true} }
+	h.turn()
+	if h.b.parkedBytes == 0 {
+		t.Error("what waits for the disk's room does not count")
+	}
+	h.space = nil
+	h.pass(2 * storeLook)
+	if h.b.parkedBytes != 0 || x.parkedBytes != 0 {
+		t.Errorf("%d and %d bytes count when nothing waits", h.b.parkedBytes, x.parkedBytes)
+	}
+}
+
+func TestRoomOnTheDiskDoesNotBreakAProducersOrder(t *testing.T) {
+	h, q, p := crowded(t)
+	d := h.b.find(q)
+	h.b.journal.undurable = undurableMax + 1
+	p.Handle(p.big("p", q, 2, 100, true)) // waits for the disk
+	l := h.connect("l", "l", "", nil)
+	l.Handle(l.big("l", q, 1, 100, true))
+	if len(d.parked) != 3 {
+		t.Fatalf("%d sends wait", len(d.parked))
+	}
+	h.b.journal.undurable = 0
+	h.turn()
+	if len(d.parked) != 2 || d.parked[1].m.ID.Producer.Connection != "p" {
+		t.Errorf("%d sends wait, want those of p", len(d.parked))
+	}
+	if d.parkedOf != [classes]int{0: 2} {
+		t.Errorf("they wait for %v", d.parkedOf)
+	}
+}
