@@ -120,9 +120,13 @@ func (b *Broker) lacks(d *destination, k class) message.Reason {
 	return message.MemoryFull
 }
 
-// memoryLacks reports whether the destination's limit is reached, or the broker's.
+// memoryLacks reports whether the destination's limit is reached, or the broker's: that one alone
+// without flow control, as nothing is spooled to disk.
 func (b *Broker) memoryLacks(d *destination) bool {
-	return d.policy.Memory.ProducerFlowControl && d.usage.Full()
+	if !d.policy.Memory.ProducerFlowControl {
+		return b.memory.Full()
+	}
+	return d.usage.Full()
 }
 
 func (b *Broker) storeLacks(d *destination) bool {

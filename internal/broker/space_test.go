@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/policy"
 	"hopwire/internal/store"
 )
 
@@ -287,6 +288,44 @@ func TestWhatIsOnItsWayNeedsItsRoomTwice(t *testing.T) {
 		h.b.journal.undurable = undurable
 		if got := h.b.storeLacks(h.b.find(queueNamed("q"))); got != want {
 			t.Errorf("%d bytes on their way: no room is %v", undurable, got)
+		}
+	}
+}
+
+func TestWithoutFlowControlTheBrokersMemoryIsTheLimit(t *testing.T) {
+	for _, d := range []message.Destination{queueNamed("q"), topicNamed("q")} {
+		h := open(t, nil, func(o *Options) {
+			limited(o)
+			e := policy.NewEntry()
+			e.Memory.ProducerFlowControl, e.Memory.LimitBytes = false, 100_000
+			o.Policies = &policy.Map{Default: e}
+		})
+		c, p := h.connect("c", "c", "", nil), h.connect("p", "p", "", nil)
+		id := message.ConsumerID{Connection: "c", Session: 1}
+		if e := c.do(&message.ConsumerInfo{ID: id, Destination: d, PrefetchSize: 1}); e != nil {
+			t.Fatal(e)
+		}
+		const many = 100
+		for n := range int64(many) {
+			p.Handle(p.big("p", d, n+1, 100_000, false))
+		}
+		h.turn()
+		if used := h.b.memory.Used(); used < 800_000 || used > 1_200_000 {
+			t.Errorf("%s: %d bytes are used of %d", d, used, h.b.memory.Limit())
+		}
+		told := false
+		for _, e := range h.events {
+			told = told || e.Kind == SendParked && e.Reason == message.MemoryFull && e.Dest == d
+		}
+		if !told {
+			t.Errorf("%s: nobody is told that sends wait", d)
+		}
+		for n := 0; n < len(c.got); n++ {
+			c.ack(id, d, c.got[n], message.StandardAck, message.TransactionID{})
+			h.turn()
+		}
+		if len(c.got) != many || h.b.parkedBytes != 0 {
+			t.Errorf("%s: %d of %d came, %d bytes wait", d, len(c.got), many, h.b.parkedBytes)
 		}
 	}
 }

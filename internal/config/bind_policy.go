@@ -62,11 +62,9 @@ func (b *builder) policyKey(n *bean) message.Destination {
 	return keys[0]
 }
 
-// policyEntry binds the attributes of <policyEntry>.
-func (b *builder) policyEntry(n *bean) *policy.Entry {
-	e := policy.NewEntry()
-	e.Source = n.pos.String()
-	e.Memory = policy.Memory{
+// memory binds what a policyEntry says about room.
+func (b *builder) memory(n *bean) policy.Memory {
+	m := policy.Memory{
 		ProducerFlowControl:    n.bool("producerFlowControl"),
 		LimitBytes:             n.size("memoryLimit"),
 		BlockedProducerWarning: n.millis("blockedProducerWarningInterval"),
@@ -77,8 +75,21 @@ func (b *builder) policyEntry(n *bean) *policy.Entry {
 	}
 	if n.has("sendFailIfNoSpace") {
 		fail := n.bool("sendFailIfNoSpace")
-		e.Memory.SendFailIfNoSpace = &fail
+		m.SendFailIfNoSpace = &fail
 	}
+	if n.has("producerFlowControl") && !m.ProducerFlowControl {
+		b.notice(n.at("producerFlowControl"), Warning, "not spooled to disk: with "+
+			"producerFlowControl=false non-persistent messages stay in memory, and sends wait when the "+
+			"broker's memoryUsage is full")
+	}
+	return m
+}
+
+// policyEntry binds the attributes of <policyEntry>.
+func (b *builder) policyEntry(n *bean) *policy.Entry {
+	e := policy.NewEntry()
+	e.Source = n.pos.String()
+	e.Memory = b.memory(n)
 	e.Dispatch = policy.Dispatch{
 		MaxPageSize:           n.int("maxPageSize"),
 		UseCache:              n.bool("useCache"),

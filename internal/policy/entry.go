@@ -76,6 +76,7 @@ type Entry struct {
 // Memory limits what a destination holds and says what happens to producers at the limit.
 type Memory struct {
 	// ProducerFlowControl blocks or denies producers when the memory is full; default true, live.
+	// Without it the broker's memory limit alone holds them, as nothing is spooled to disk.
 	ProducerFlowControl bool
 	// LimitBytes is memoryLimit; default 0, the broker's limit alone. Live.
 	LimitBytes int64

@@ -165,7 +165,8 @@ var policyAttributes = []Attribute{
 	attr("tempQueue", Bool, "false", Honoured, "it is for all temporary queues"),
 	attr("tempTopic", Bool, "false", Honoured, "it is for all temporary topics"),
 	attr("destination", Object, "", Refused, "use queue or topic"),
-	attr("producerFlowControl", Bool, "true", Honoured, "hold producers at the memory limit"),
+	attr("producerFlowControl", Bool, "true", Honoured, "hold producers at the memory limit; "+
+		"false: at the broker's memoryUsage alone, nothing is spooled to disk"),
 	attr("memoryLimit", Size, "0", Honoured, "memory of the destination; 0 the broker's"),
 	attr("blockedProducerWarningInterval", Millis, "30000", Later, "time between warnings"),
 	attr("sendFailIfNoSpace", Bool, "", Honoured, "instead of systemUsage's"),
