@@ -8,7 +8,8 @@
 // ActiveMQ has, asks a Hopwire peer about copies that an earlier link left in doubt, and then
 // opens a network subscription for each demand in its table. A demand is subscription, filter and
 // sink in one: the home broker asks its verdict for each copy and delivers what may cross, and the
-// peer's answers settle it, those of one turn together.
+// peer's answers settle it, those of one turn together. The package has more than 4,000 lines, as
+// all of these work on the state of one link.
 //
 // The wire facts are those of OpenWire as spoken by ActiveMQ Classic 5.17 and 6; N- and B-numbers
 // in test names are scenarios of the project's catalogue.

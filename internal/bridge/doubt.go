@@ -108,15 +108,44 @@ func (b *Bridge) talk(text string) {
 	}
 	switch t.Kind {
 	case network.Ask:
-		b.home.local.Known(b.peer.ID, t.Links, t.Keys, func(known []bool, seen bool) {
-			if b.phase != over {
-				b.say(network.Talk{Kind: network.Known, ID: t.ID, Known: known,
-					Seen: seen && t.Seen})
-			}
-		})
+		b.answer(t)
 	case network.Known:
 		b.proven = true
 		b.told(t)
+	case network.Later:
+		b.proven = true
+		b.patient(t)
+	}
+}
+
+// answer tells the peer what of its copies in doubt is here, when that can be told.
+func (b *Bridge) answer(t network.Talk) {
+	told, answered := false, func() {}
+	b.home.local.Known(b.peer.ID, t.Links, t.Keys, func(known []bool, seen bool) {
+		told = true
+		answered()
+		if b.phase != over {
+			b.say(network.Talk{Kind: network.Known, ID: t.ID, Known: known, Seen: seen && t.Seen})
+		}
+	})
+	if !told && t.Seen {
+		answered = network.SayLater(b.after, func() bool {
+			if b.phase != over {
+				b.say(network.Talk{Kind: network.Later, ID: t.ID})
+			}
+			return b.phase != over
+		})
+	}
+}
+
+func (b *Bridge) after(d time.Duration, f func()) { b.home.env.After(d, f) }
+
+// patient waits on for a peer that is there and cannot tell yet.
+func (b *Bridge) patient(t network.Talk) {
+	a := &b.doubts
+	if b.phase == resolving && t.ID == a.id && a.asked > 0 {
+		a.when = b.home.env.Mono()
+		b.bound(doubtTimeout, "the peer did not answer about copies in doubt")
 	}
 }
 

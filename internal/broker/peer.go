@@ -206,7 +206,11 @@ func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey,
 		}
 	}
 	b.forgetParked(peer, keys)
-	b.journal.after(func() {
+	after := b.journal.after
+	if !b.claimed(keys) {
+		after = func(f func()) { f() } // nothing that is on its way to the store is asked for
+	}
+	after(func() {
 		known := make([]bool, len(keys))
 		for i, k := range keys {
 			d := b.find(k.Destination)
@@ -214,6 +218,14 @@ func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey,
 				d.receipts.Look(k.Key) == audit.Durable && !d.receipts.WentBack(k.Key, peer)
 		}
 		done(known, !b.networks.heard[peer])
+	})
+}
+
+// claimed reports whether the receipt of one of the arrivals is on its way to the store.
+func (b *Broker) claimed(keys []network.DoubtKey) bool {
+	return slices.ContainsFunc(keys, func(k network.DoubtKey) bool {
+		d := b.find(k.Destination)
+		return d != nil && d.receipts != nil && d.receipts.Look(k.Key) == audit.Claimed
 	})
 }
 
@@ -452,27 +464,6 @@ func withoutPeer(list []message.BrokerID, peer message.BrokerID) []message.Broke
 		}
 	}
 	return out
-}
-
-// talk answers what a Hopwire peer asks beside OpenWire.
-func (c *Connection) talk(cmd *message.ControlCommand) {
-	if !c.network || !c.peer.Hopwire || !c.opened || !network.IsTalk(cmd.Command) {
-		return
-	}
-	t, err := network.ParseTalk(cmd.Command)
-	if err != nil {
-		c.b.tell(Event{Kind: PeerWarning, Text: c.peer.Name + ": " + err.Error()})
-		return
-	}
-	if t.Kind == network.Ask {
-		// Whoever says that it is this peer may end connections of its own user only.
-		c.b.endOthers(c.peer.ID, t.Links,
-			func(o *Connection) bool { return o.principal.User == c.principal.User })
-		c.b.known(c.peer.ID, t.Keys, func(known []bool, seen bool) {
-			c.out.Send(&message.ControlCommand{Command: network.Talk{Kind: network.Known, ID: t.ID,
-				Known: known, Seen: seen && t.Seen}.Encode()})
-		})
-	}
 }
 
 // prefetchMost is what a peer's claim of its prefetch is believed at most.

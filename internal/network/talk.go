@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
+	"time"
 
 	"hopwire/internal/message"
 )
@@ -18,9 +19,29 @@ const (
 	Ask TalkKind = iota + 1
 	// Known answers: one flag per key, in the order asked.
 	Known
+	// Later says that the answer to an Ask still comes: what was asked for is not on the disk yet. It
+	// is said every LaterEvery, to askers that read Seen.
+	Later
 )
 
-var talkNames = [...]string{Ask: "ask", Known: "known"}
+// LaterEvery is how often a broker says that its answer comes later.
+const LaterEvery = 10 * time.Second
+
+// SayLater calls say every LaterEvery, until answered is called or say reports that nobody listens
+// any more.
+func SayLater(after func(time.Duration, func()), say func() bool) (answered func()) {
+	over := false
+	var again func()
+	again = func() {
+		if !over && say() {
+			after(LaterEvery, again)
+		}
+	}
+	after(LaterEvery, again)
+	return func() { over = true }
+}
+
+var talkNames = [...]string{Ask: "ask", Known: "known", Later: "later"}
 
 // Talk is what Hopwire brokers say to each other beside OpenWire: the text of a ControlCommand.
 // Only peers that both announced a HopwireLevel talk.
@@ -28,6 +49,7 @@ var talkNames = [...]string{Ask: "ask", Known: "known"}
 //	hopwire/1 ask 7
 //	link "ID:a-1:2"
 //	queue "orders.in" <key><key>…
+//	hopwire/1 later 7
 //	hopwire/1 known 7 0110
 //
 // Either may end its first line with the word "seen": an Ask whose asker reads it, and the Known
@@ -143,6 +165,8 @@ func ParseTalk(text string) (Talk, error) {
 			return Talk{}, message.Errorf(message.Protocol, "control command: known without flags")
 		}
 		t.Known, err = parseFlags(f[3])
+	case "later":
+		t.Kind = Later
 	case "ask":
 		t.Kind = Ask
 		if t.Links, rest, err = parseLinks(rest); err == nil {

@@ -23,11 +23,12 @@ func drawKeys(t *rapid.T) []DoubtKey {
 func TestTalkSurvives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		talk := Talk{ID: rapid.Uint64().Draw(t, "id"),
-			Kind: TalkKind(rapid.IntRange(1, 2).Draw(t, "kind")),
+			Kind: TalkKind(rapid.IntRange(1, 3).Draw(t, "kind")),
 			Seen: rapid.Bool().Draw(t, "seen")}
-		if talk.Kind == Known {
+		switch talk.Kind {
+		case Known:
 			talk.Known = rapid.SliceOfN(rapid.Bool(), 1, MaxTalkKeys).Draw(t, "known")
-		} else {
+		case Ask:
 			talk.Keys = drawKeys(t)
 			talk.Links = rapid.SliceOfN(rapid.Map(rapid.StringN(1, 20, -1),
 				func(s string) message.ConnectionID { return message.ConnectionID(s) }),

@@ -199,7 +199,7 @@ func (s *session) receive(cmd message.Command) {
 				return
 			}
 		case *message.ControlCommand:
-			if t, err := network.ParseTalk(c.Command); err == nil && t.Kind == network.Known {
+			if t, err := network.ParseTalk(c.Command); err == nil && t.Kind != network.Ask {
 				s.acceptor.Receive(c)
 				return
 			}
