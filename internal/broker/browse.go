@@ -18,8 +18,12 @@ type browse struct {
 	limit int  // 0 is none
 	pulls int  // of a browser without prefetch: how many more it wants
 	read  bool // a page is on its way
+	later bool // the walk goes on by itself
 	done  bool
 }
+
+// browseSlice is how many copies a walk looks at before it yields the loop.
+const browseSlice = 1000
 
 func (s *consumer) startBrowse() {
 	b := &browse{s: s, limit: s.b.opt.Policies.Find(s.members[0]).MaxBrowsePageSize}
@@ -75,7 +79,11 @@ func (b *browse) room() bool {
 
 // walk sends what there is and there is room for, page by page, and then the end mark.
 func (b *browse) walk() {
-	for !b.done && !b.read {
+	for n := 0; !b.done && !b.read; n++ {
+		if n == browseSlice {
+			b.goOn()
+			return
+		}
 		if b.limit > 0 && b.total >= b.limit {
 			b.todo, b.view, b.next = nil, nil, nil
 		}
@@ -111,6 +119,18 @@ func (b *browse) walk() {
 			b.todo, b.view = b.todo[1:], nil
 		}
 	}
+}
+
+// goOn lets the walk go on after what else waits on the loop.
+func (b *browse) goOn() {
+	if b.later {
+		return
+	}
+	b.later = true
+	b.s.b.env.Soon(func() {
+		b.later = false
+		b.walk()
+	})
 }
 
 // wants reports whether the browser is to see the copy.

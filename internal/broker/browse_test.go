@@ -132,3 +132,22 @@ func TestAPullOfARemovedQueueIsAnswered(t *testing.T) {
 		t.Errorf("%d messages, %d answers of nothing", len(g.got), g.ends())
 	}
 }
+
+func TestABrowserThatWantsNothingYieldsTheLoop(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	g := h.connect("g", "g", "", nil)
+	for n := range int64(3 * browseSlice) {
+		g.Handle(g.mail("g", q, n+1))
+	}
+	before := len(g.sent)
+	g.Handle(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "g", Session: 1, Value: 1},
+		Destination: q, PrefetchSize: 10, Browser: true, NoLocal: true})
+	if len(g.sent) != before {
+		t.Error("the walk went through the queue in one event")
+	}
+	h.turn()
+	if len(g.sent) != before+1 {
+		t.Errorf("%d commands came, want the end", len(g.sent)-before)
+	}
+}

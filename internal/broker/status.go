@@ -136,10 +136,6 @@ func (b *Broker) Explain(name message.Destination, id *message.MessageID,
 		return
 	}
 	e := &explainer{b: b, d: d, id: id, done: done, rows: map[rowKey]*ExplainRow{}}
-	d.queue.Walk(func(c *queue.Copy) bool {
-		e.copies = append(e.copies, c)
-		return true
-	})
 	e.slice()
 }
 
@@ -149,26 +145,28 @@ type rowKey struct {
 }
 
 type explainer struct {
-	b      *Broker
-	d      *destination
-	id     *message.MessageID
-	copies []*queue.Copy
-	rows   map[rowKey]*ExplainRow
-	found  bool
-	view   *queue.View // of what is in the store alone
-	done   func(*Explanation)
+	b     *Broker
+	d     *destination
+	id    *message.MessageID
+	next  uint64 // sequence to go on with
+	rows  map[rowKey]*ExplainRow
+	found bool
+	view  *queue.View // of what is in the store alone
+	done  func(*Explanation)
 }
 
 func (e *explainer) slice() {
-	n := min(len(e.copies), explainSlice)
-	for _, c := range e.copies[:n] {
-		if e.id != nil && c.Message.ID != *e.id {
-			continue
-		}
-		e.found = true
-		e.look(c)
+	if e.d.gone {
+		e.done(nil)
+		return
 	}
-	if e.copies = e.copies[n:]; len(e.copies) > 0 {
+	e.next = e.d.queue.Walk(e.next, explainSlice, func(c *queue.Copy) {
+		if e.id == nil || c.Message.ID == *e.id {
+			e.found = true
+			e.look(c)
+		}
+	})
+	if e.next > 0 {
 		e.b.env.Soon(e.slice)
 		return
 	}
@@ -182,10 +180,7 @@ func (e *explainer) slice() {
 
 // page looks for the message in the next page of what is in the store alone.
 func (e *explainer) page() {
-	c, from, to := e.view.Next()
-	for c != nil {
-		c, from, to = e.view.Next()
-	}
+	from, to := e.view.NextStored()
 	if to == 0 {
 		e.finish()
 		return

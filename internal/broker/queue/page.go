@@ -177,15 +177,6 @@ func (g gaps) has(seq uint64) bool {
 	return ok && r.from == seq
 }
 
-// Walk calls f for the copies in memory, pending and out, in the order of their sequences.
-func (q *Queue) Walk(f func(*Copy) bool) {
-	for _, c := range q.residents() {
-		if !f(c) {
-			return
-		}
-	}
-}
-
 // Oldest calls f for the first pending copies in memory, n at most, in the order of dispatch.
 func (q *Queue) Oldest(n int, f func(*Copy)) {
 	for _, l := range []int8{returned, main} {

@@ -40,6 +40,7 @@ type Queue struct {
 	returns  uint64          // the next key of the returned lane
 	out      map[uint64]*Copy
 	outside  lane  // stored copies that are out or returned, by sequence
+	passing  lane  // the same of those that are not stored
 	resident int64 // bytes of the copies in memory, pending and out
 
 	slots   []*Slot // all, in the order of attaching
@@ -129,8 +130,12 @@ func (q *Queue) Hold(c *Copy, owner any) {
 func (q *Queue) hold(c *Copy, owner any) {
 	c.out, c.Owner = true, owner
 	q.out[c.Seq] = c
-	if c.Stored && c.lane == main {
+	switch {
+	case c.lane != main: // it is there already
+	case c.Stored:
 		q.outside.add(c.Seq, c)
+	default:
+		q.passing.add(c.Seq, c)
 	}
 }
 
@@ -158,7 +163,7 @@ func (q *Queue) Place(c *Copy) {
 // placeBut is Place, but one slot does not look again.
 func (q *Queue) placeBut(c *Copy, but *Slot) {
 	delete(q.out, c.Seq)
-	q.outside.remove(c.Seq)
+	q.beside(c)
 	c.Owner, c.Doubts, c.Raised = nil, nil, false
 	q.place(c, main, c.Seq)
 	for _, s := range q.slots {
@@ -167,6 +172,13 @@ func (q *Queue) placeBut(c *Copy, but *Slot) {
 		}
 	}
 	q.wake()
+}
+
+// beside takes a copy out of those that are out or returned. It may be stored no more, or be stored
+// since.
+func (q *Queue) beside(c *Copy) {
+	q.outside.remove(c.Seq)
+	q.passing.remove(c.Seq)
 }
 
 // OldestStored gives a sequence that no stored copy is below: where a read of the whole queue may
@@ -221,7 +233,7 @@ func (q *Queue) Remove(c *Copy) {
 	} else {
 		q.unplace(c)
 	}
-	q.outside.remove(c.Seq)
+	q.beside(c)
 	c.Owner, c.ended = nil, true
 	q.resident -= c.Message.Size()
 }

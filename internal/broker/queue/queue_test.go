@@ -321,11 +321,10 @@ func TestEveryPendingCopyIsRefusedForAReasonThatCanStillWake(t *testing.T) {
 				}
 			},
 			"commit": func(*rapid.T) {
-				w.q.Walk(func(c *Copy) bool {
+				w.q.Walk(0, 1<<30, func(c *Copy) {
 					if c.Stored && !c.Durable {
 						w.q.Committed(c)
 					}
-					return true
 				})
 			},
 			"evict": func(*rapid.T) { w.evictAll() },
@@ -406,6 +405,7 @@ func (w *world) evictAll() {
 
 func (w *world) checkRest(t *rapid.T) {
 	w.settle()
+	w.checkView(t)
 	if w.q.gapCount < 0 || (len(w.q.gaps) == 0) != (w.q.gapCount == 0) {
 		t.Fatalf("gaps %v with %d copies", w.q.gaps, w.q.gapCount)
 	}
