@@ -17,6 +17,7 @@ import (
 	"hopwire/internal/manage"
 	"hopwire/internal/manage/control"
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 	"hopwire/internal/rungroup"
 	"hopwire/internal/selector"
 	"hopwire/internal/store"
@@ -122,8 +123,8 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	events := newEventLog(b.log, b.loop)
 	o := brokerOptions(b.config, id, b.url())
 	o.Observe = events.core
-	o.PeerAsks = func(peer message.BrokerID, links []message.ConnectionID) {
-		b.home.EndOthers(peer, links)
+	o.PeerAsks = func(from network.Asker, links []message.ConnectionID) int {
+		return b.home.EndOthers(from, links)
 	}
 	o.PeerSeen = func(peer message.BrokerID) { b.home.Seen(peer) }
 	if o.NextDest, err = broker.NextDest(st); err != nil {

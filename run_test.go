@@ -75,7 +75,7 @@ func TestWhatDoesNotStartByItselfStaysClosedAndStopped(t *testing.T) {
 	b := run(t, `persistent="false"`, `<transportConnectors>
 		<transportConnector name="shut" uri="tcp://`+address+`" autoStart="false"/>
 		<transportConnector name="open" uri="tcp://127.0.0.1:0"/>
-	</transportConnectors>`+network(`name="still" autoStart="false"
+	</transportConnectors>`+netw(`name="still" autoStart="false"
 		uri="static:(tcp://127.0.0.1:1?wireFormat.version=9)"`, ""), Options{Compat: 6})
 	if c, err := net.Dial("tcp", address); err == nil {
 		c.Close()
@@ -96,7 +96,7 @@ func TestWhatDoesNotStartByItselfStaysClosedAndStopped(t *testing.T) {
 func TestBothThatDoNotStartAreNoticed(t *testing.T) {
 	s, err := Load(file(t, "", `<transportConnectors>
 		<transportConnector name="shut" uri="tcp://127.0.0.1:0" autoStart="false"/>
-	</transportConnectors>`+network(`name="still" autoStart="false" uri="static:(tcp://h:1)"`, "")),
+	</transportConnectors>`+netw(`name="still" autoStart="false" uri="static:(tcp://h:1)"`, "")),
 		Options{Compat: 6})
 	if err != nil {
 		t.Fatal(err)

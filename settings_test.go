@@ -36,7 +36,7 @@ func load(t *testing.T, attributes, content string) (*Setup, error) {
 	return Load(file(t, attributes, content), Options{Log: slog.New(slog.DiscardHandler)})
 }
 
-func network(attributes, content string) string {
+func netw(attributes, content string) string {
 	return `<networkConnectors><networkConnector ` + attributes + `>` + content +
 		`</networkConnector></networkConnectors>`
 }
@@ -44,7 +44,7 @@ func network(attributes, content string) string {
 // bridgeOptions are those of the only bridge of a networkConnector.
 func bridgeOptions(t *testing.T, attributes, content string) bridge.Options {
 	t.Helper()
-	s, err := load(t, "", network(attributes, content))
+	s, err := load(t, "", netw(attributes, content))
 	if err != nil {
 		t.Fatalf("%s: %v", attributes, err)
 	}
@@ -192,18 +192,18 @@ func TestAShuffledListKeepsItsAddresses(t *testing.T) {
 }
 
 func TestWhatCannotStartIsRefusedWithItsPlace(t *testing.T) {
-	uri := func(u string) string { return network(`uri="`+u+`"`, "") }
+	uri := func(u string) string { return netw(`uri="`+u+`"`, "") }
 	listener := func(u string) string {
 		return `<transportConnectors><transportConnector name="t" uri="` + u + `"/></transportConnectors>`
 	}
 	for content, want := range map[string]string{
-		network(`uri="static:(tcp://h:1)" advisoryAckPercentage="0"`, ""): "advisoryAckPercentage",
-		network(`uri="static:(tcp://h:1)" prefetchSize="3000000000"`, ""): "prefetchSize",
-		network(`uri="static:(tcp://h:1)" inDoubtTimeout="0"`, ""):        "inDoubtTimeout",
-		network(`uri="static:(tcp://h:1)" inDoubtTimeout="-2"`, ""):       "inDoubtTimeout",
-		network(`uri="static:(tcp://h:1)" name=""`, ""):                   "name",
-		uri("static:(tcp://h:1)?initialReconnectDelay=0"):                 "initialReconnectDelay",
-		uri("static:(tcp://h:1)?maxReconnectDelay=500"):                   "maxReconnectDelay",
+		netw(`uri="static:(tcp://h:1)" advisoryAckPercentage="0"`, ""): "advisoryAckPercentage",
+		netw(`uri="static:(tcp://h:1)" prefetchSize="3000000000"`, ""): "prefetchSize",
+		netw(`uri="static:(tcp://h:1)" inDoubtTimeout="0"`, ""):        "inDoubtTimeout",
+		netw(`uri="static:(tcp://h:1)" inDoubtTimeout="-2"`, ""):       "inDoubtTimeout",
+		netw(`uri="static:(tcp://h:1)" name=""`, ""):                   "name",
+		uri("static:(tcp://h:1)?initialReconnectDelay=0"):              "initialReconnectDelay",
+		uri("static:(tcp://h:1)?maxReconnectDelay=500"):                "maxReconnectDelay",
 		uri("static:(tcp://h:1?wireFormat.cacheEnabled=true&amp;" +
 			"wireFormat.cacheSize=9)"): "cacheSize",
 		uri("static:(tcp://h:1?soTimeout=-1)"):       "soTimeout",

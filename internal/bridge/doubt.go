@@ -121,7 +121,7 @@ func (b *Bridge) talk(text string) {
 // answer tells the peer what of its copies in doubt is here, when that can be told.
 func (b *Bridge) answer(t network.Talk) {
 	told, answered := false, func() {}
-	b.home.local.Known(b.peer.ID, t.Links, t.Keys, func(known []bool, seen bool) {
+	b.home.local.Known(b.asker(), t.Links, t.Keys, func(known []bool, seen bool) {
 		told = true
 		answered()
 		if b.phase != over {
@@ -136,6 +136,11 @@ func (b *Bridge) answer(t network.Talk) {
 			return b.phase != over
 		})
 	}
+}
+
+// asker is the peer as one that asks over this link.
+func (b *Bridge) asker() network.Asker {
+	return network.Asker{Peer: b.peer.ID, User: b.hello.User, Ours: !b.accepted}
 }
 
 func (b *Bridge) after(d time.Duration, f func()) { b.home.env.After(d, f) }

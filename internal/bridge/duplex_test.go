@@ -152,14 +152,29 @@ func TestNewDuplexConnectionReplacesTheOld(t *testing.T) {
 }
 
 func TestADuplexLinkThatThePeerHasNoMoreIsEnded(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.Duplex = true })
-	w.connect(Hello{HopwireLevel: 1})
-	w.dial.receive(&message.ConnectionInfo{ID: "theirs"})
-	for _, links := range [][]message.ConnectionID{{"other", "theirs"}, {"other"}} {
-		w.h.EndOthers("ID:a", links)
-		w.h.EndOthers(w.c.bridge.peer.ID, links)
-		if up := w.c.Status().State == Running; up != (len(links) == 2) {
-			t.Errorf("links %v: the link is up: %v", links, up)
+	gone := []message.ConnectionID{"other"}
+	for _, c := range []struct {
+		name  string
+		from  network.Asker
+		links []message.ConnectionID
+		ends  bool
+		left  int
+	}{
+		{"another peer", network.Asker{Peer: "ID:z", Ours: true}, gone, false, 0},
+		{"it has the link", network.Asker{Peer: "ID:a", Ours: true}, append(gone, "theirs"), false, 0},
+		{"over a link of ours", network.Asker{Peer: "ID:a", Ours: true}, gone, true, 0},
+		{"as our user", network.Asker{Peer: "ID:a", User: "bridges"}, gone, true, 0},
+		{"as another user", network.Asker{Peer: "ID:a", User: "guest"}, gone, false, 1},
+		{"as nobody", network.Asker{Peer: "ID:a"}, gone, false, 1},
+	} {
+		w := newWorld(t, func(o *Options) { o.Duplex, o.RemoteUserName = true, "bridges" })
+		w.connect(Hello{HopwireLevel: 1})
+		w.dial.receive(&message.ConnectionInfo{ID: "theirs"})
+		c.from.Peer = message.BrokerID(strings.Replace(string(c.from.Peer), "ID:a",
+			string(w.c.bridge.peer.ID), 1))
+		left := w.h.EndOthers(c.from, c.links)
+		if up := w.c.Status().State == Running; up == c.ends || left != c.left {
+			t.Errorf("%s: the link is up: %v; %d stay", c.name, up, left)
 		}
 	}
 }
@@ -180,7 +195,7 @@ func TestAcceptorAnswersAboutDoubtsAndAsksItsOwn(t *testing.T) {
 	mine := doubtsOf(2)
 	w.home.doubts = mine[:1]
 	w.home.known[mine[1].Key.Key] = true
-	a, l := accept(t, w, Hello{HopwireLevel: 1}, nil)
+	a, l := accept(t, w, Hello{HopwireLevel: 1, User: "u"}, nil)
 	sent := l.take()
 	ask, err := network.ParseTalk(sent[len(sent)-1].(*message.ControlCommand).Command)
 	if err != nil || len(ask.Keys) != 1 || a.Status().State != Resolving {
@@ -190,6 +205,9 @@ func TestAcceptorAnswersAboutDoubtsAndAsksItsOwn(t *testing.T) {
 		mine[1].Key}}
 	a.Receive(&message.ControlCommand{Command: their.Encode()})
 	same(t, "answer", shorts(l.take()), []string{"6 ControlCommand hopwire/1 known 5 01"})
+	if from := w.home.asker; from.User != "u" || from.Ours || from.Peer != a.bridge.peer.ID {
+		t.Errorf("asked by %+v", from)
+	}
 	a.Receive(&message.ControlCommand{Command: network.Talk{Kind: network.Known, ID: ask.ID,
 		Known: []bool{true}}.Encode()})
 	if a.Status().State != Running {

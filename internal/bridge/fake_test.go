@@ -91,6 +91,7 @@ type fakeHome struct {
 	known     map[message.ReceiptKey]bool
 	restarted bool                   // what is not known may have been seen
 	links     []message.ConnectionID // of the last Known
+	asker     network.Asker
 	got       []*message.Message
 	dones     []func(error)
 	hold      bool // Receive is answered later
@@ -182,9 +183,9 @@ func (h *fakeHome) Resolve(peer message.BrokerID, refs []message.CopyRef,
 	h.note("%s %s", names[how], strings.Join(seqs, " "))
 }
 
-func (h *fakeHome) Known(_ message.BrokerID, links []message.ConnectionID, keys []network.DoubtKey,
+func (h *fakeHome) Known(from network.Asker, links []message.ConnectionID, keys []network.DoubtKey,
 	done func([]bool, bool)) {
-	h.links = links
+	h.links, h.asker = links, from
 	out := make([]bool, len(keys))
 	for i, k := range keys {
 		out[i] = h.known[k.Key]

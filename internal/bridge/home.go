@@ -77,14 +77,28 @@ func (h *Home) linksTo(peer message.BrokerID) []message.ConnectionID {
 }
 
 // EndOthers ends the duplex links to a peer whose connection here is not among links: the peer has
-// them no more.
-func (h *Home) EndOthers(peer message.BrokerID, links []message.ConnectionID) {
+// them no more. It gives how many the asker may not end: they are not of its user.
+func (h *Home) EndOthers(from network.Asker, links []message.ConnectionID) (left int) {
 	for _, b := range slices.Clone(h.bridges) {
-		if b.peer.ID == peer && b.mirrored != "" && !slices.Contains(links, b.mirrored) {
-			b.fail(message.Unavailable,
-				"the peer asks over another connection, and has this one no more")
+		if b.peer.ID != from.Peer || b.mirrored == "" || slices.Contains(links, b.mirrored) {
+			continue
 		}
+		if !from.MayEnd(b.user()) {
+			left++
+			continue
+		}
+		b.fail(message.Unavailable, "the peer asks over another connection, and has this one no more")
 	}
+	return left
+}
+
+// user is who the link is of: who it logs in as at the peer, or who the peer logged in as here.
+func (b *Bridge) user() string {
+	if b.accepted {
+		return b.hello.User
+	}
+	user, _ := b.opts.remoteLogin()
+	return user
 }
 
 func (h *Home) leave(b *Bridge) {

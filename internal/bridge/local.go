@@ -40,7 +40,7 @@ type Local interface {
 	// connections as it sees them; its others are ended before, as what they still hold must not
 	// come after the answer. None says nothing about them. seen says that a client may have got what
 	// is not known, before the broker was killed.
-	Known(peer message.BrokerID, links []message.ConnectionID, keys []network.DoubtKey,
+	Known(from network.Asker, links []message.ConnectionID, keys []network.DoubtKey,
 		done func(known []bool, seen bool))
 	// Temp creates or removes a temporary destination of the peer's side.
 	Temp(peer message.BrokerID, info *message.DestinationInfo) error
@@ -68,6 +68,7 @@ type Hello struct {
 	Version      int    // negotiated OpenWire version
 	MaxFrame     int64  // bytes the peer takes at most in a frame; 0 is no limit
 	HopwireLevel int    // 0: the peer is no Hopwire broker
+	User         string // who the peer of an accepted connection logged in as
 }
 
 // Dialer makes links. The connector is told of the outcome on the loop.

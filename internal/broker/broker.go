@@ -46,8 +46,9 @@ type Options struct {
 	// PeerSeen is told when a peer's bridge was let in; nil nobody.
 	PeerSeen func(message.BrokerID)
 	// PeerAsks is told of all connections that a peer has here, when it asks about copies in doubt;
-	// nil nobody.
-	PeerAsks func(peer message.BrokerID, links []message.ConnectionID)
+	// nil nobody. It gives how many links of the peer's stay although they are not among these, since
+	// it may not end them.
+	PeerAsks func(from network.Asker, links []message.ConnectionID) (left int)
 }
 
 func (o Options) withDefaults(env loop.Env) Options {

@@ -129,21 +129,27 @@ func TestTwoBrokersOfOneNameAreToldOf(t *testing.T) {
 	}
 }
 
+// overOurs is a peer that asks over a link of ours.
+func overOurs(peer message.BrokerID) network.Asker { return network.Asker{Peer: peer, Ours: true} }
+
 func TestAPeersQuestionEndsTheLinksItHasNoMore(t *testing.T) {
 	var told []message.ConnectionID
 	h := open(t, nil, func(o *Options) {
-		o.PeerAsks = func(_ message.BrokerID, links []message.ConnectionID) { told = links }
+		o.PeerAsks = func(_ network.Asker, links []message.ConnectionID) int {
+			told = links
+			return 0
+		}
 	})
 	dead := h.connect("l1", "nc_a_outbound", "u", peerNamed("a", "1"))
 	twin := h.connect("l2", "nc2_a_outbound", "u", peerNamed("a", "1"))
 	asks := h.connect("l3", "nc3_a_outbound", "u", peerNamed("a", "1"))
 	other := h.connect("l4", "nc_z_outbound", "u", peerNamed("z", "1"))
-	h.b.Known("ID:a", nil, nil, func([]bool, bool) {})
+	h.b.Known(overOurs("ID:a"), nil, nil, func([]bool, bool) {})
 	if dead.gone || told != nil {
 		t.Error("a peer that says nothing of its links loses them")
 	}
 	answered := false
-	h.b.Known("ID:a", []message.ConnectionID{"l2", "l3", "of another place"}, nil,
+	h.b.Known(overOurs("ID:a"), []message.ConnectionID{"l2", "l3", "of another place"}, nil,
 		func([]bool, bool) { answered = true })
 	h.turn()
 	if !dead.gone || twin.gone || asks.gone || other.gone || len(told) != 3 || !answered {
@@ -153,7 +159,13 @@ func TestAPeersQuestionEndsTheLinksItHasNoMore(t *testing.T) {
 }
 
 func TestAPeersQuestionEndsLinksOfItsOwnUserOnly(t *testing.T) {
-	h := open(t, nil, nil)
+	var asked network.Asker
+	h := open(t, nil, func(o *Options) {
+		o.PeerAsks = func(from network.Asker, _ []message.ConnectionID) int {
+			asked = from
+			return 2
+		}
+	})
 	theirs := h.connect("l1", "nc_a_outbound", "u", peerNamed("a", "1"))
 	own := h.connect("l2", "x_outbound", "v", peerNamed("a", "1"))
 	g := h.connect("l3", "y_outbound", "v", peerNamed("a", "1"))
@@ -163,6 +175,12 @@ func TestAPeersQuestionEndsLinksOfItsOwnUserOnly(t *testing.T) {
 	h.turn()
 	if theirs.gone || !own.gone || g.gone {
 		t.Errorf("gone: %v, want the second alone", []bool{theirs.gone, own.gone, g.gone})
+	}
+	if asked.User != "v" || asked.Ours || asked.Peer != "ID:a" {
+		t.Errorf("links that this broker made are asked for by %+v", asked)
+	}
+	if e := h.events[len(h.events)-1]; e.Kind != PeerWarning || e.Count != 3 {
+		t.Errorf("the last event is %+v, want that 3 links stay", e)
 	}
 }
 
@@ -185,7 +203,7 @@ func TestReceiptsCoverThePeersWindow(t *testing.T) {
 	h.connect("c", "c", "", nil).produce("c", q, 1)
 	const prefetch = 5000
 	peer := network.Peer{ID: "ID:a", Name: "a", Hopwire: true, Prefetch: prefetch}
-	h.b.Known(peer.ID, nil, []network.DoubtKey{{Destination: q}}, func([]bool, bool) {})
+	h.b.Known(overOurs(peer.ID), nil, []network.DoubtKey{{Destination: q}}, func([]bool, bool) {})
 	h.turn()
 	var keys []network.DoubtKey
 	for n := range int64(2 * prefetch) {
@@ -201,7 +219,7 @@ func TestReceiptsCoverThePeersWindow(t *testing.T) {
 	}
 	h.turn()
 	unknown := 0
-	h.b.Known(peer.ID, nil, keys[len(keys)-prefetch:], func(known []bool, _ bool) {
+	h.b.Known(overOurs(peer.ID), nil, keys[len(keys)-prefetch:], func(known []bool, _ bool) {
 		for _, k := range known {
 			if !k {
 				unknown++

@@ -308,6 +308,9 @@ func (c *Connection) close(why string) {
 	c.out.Close(why)
 }
 
+// User is who the peer was let in as.
+func (c *Connection) User() string { return c.principal.User }
+
 // Opened reports whether the peer was let in.
 func (c *Connection) Opened() bool { return c.opened }
 

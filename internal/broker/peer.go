@@ -168,31 +168,38 @@ func (b *Broker) dropReceipts(d *destination, peer message.BrokerID, below uint6
 
 // Known implements bridge.Local: it answers from durable receipts only, so what is on its way to
 // the store is waited for.
-func (b *Broker) Known(peer message.BrokerID, links []message.ConnectionID,
+func (b *Broker) Known(from network.Asker, links []message.ConnectionID,
 	keys []network.DoubtKey, done func(known []bool, seen bool)) {
-	b.endOthers(peer, links, func(*Connection) bool { return true })
-	b.known(peer, keys, done)
+	b.endOthers(from, links)
+	b.known(from.Peer, keys, done)
 }
 
 // endOthers ends what a peer has given up: its connections that are not among links, of those that
-// may be ended.
-func (b *Broker) endOthers(peer message.BrokerID, links []message.ConnectionID,
-	may func(*Connection) bool) {
+// it may end.
+func (b *Broker) endOthers(from network.Asker, links []message.ConnectionID) {
 	if len(links) == 0 {
 		return
 	}
+	left := 0
 	for _, c := range slices.Clone(b.connOrder) {
-		if c.network && c.peer.ID == peer && !slices.Contains(links, c.id) && may(c) {
+		switch {
+		case !c.network || c.peer.ID != from.Peer || slices.Contains(links, c.id):
+		case from.MayEnd(c.principal.User):
 			c.close("the peer asks over another connection, and has this one no more")
+		default:
+			left++
 		}
 	}
 	if b.opt.PeerAsks != nil {
-		b.opt.PeerAsks(peer, links)
+		left += b.opt.PeerAsks(from, links)
+	}
+	if left > 0 {
+		b.tell(Event{Kind: PeerWarning, Count: int64(left), Text: strconv.Itoa(left) + " links to " +
+			string(from.Peer) + " stay, although it says as user " + strconv.Quote(from.User) +
+			" that it has them no more: they are of another user"})
 	}
 }
 
-// known answers about keys. Until the peer forwards something it asks about what was on its way
-// before our start: clients may have got such a message ahead of the disk, and it is gone.
 func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey,
 	done func(known []bool, seen bool)) {
 	p := &network.Peer{ID: peer, Hopwire: true}

@@ -20,9 +20,7 @@ func (c *Connection) talk(cmd *message.ControlCommand) {
 	if t.Kind != network.Ask {
 		return
 	}
-	// Whoever says that it is this peer may end connections of its own user only.
-	c.b.endOthers(c.peer.ID, t.Links,
-		func(o *Connection) bool { return o.principal.User == c.principal.User })
+	c.b.endOthers(network.Asker{Peer: c.peer.ID, User: c.principal.User}, t.Links)
 	told, answered := false, func() {}
 	c.b.known(c.peer.ID, t.Keys, func(known []bool, seen bool) {
 		told = true

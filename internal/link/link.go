@@ -28,11 +28,13 @@ func NewPeers(home *bridge.Home, log *slog.Logger) *Peers {
 	return &Peers{home: home, log: log}
 }
 
-// Adopt makes the accepting half of a duplex bridge of a connection whose peer was let in.
-func (p *Peers) Adopt(s *wire.Session, info *message.BrokerInfo) (func(message.Command),
-	func(error), error,
+// Adopt makes the accepting half of a duplex bridge of a connection whose peer was let in as user.
+func (p *Peers) Adopt(s *wire.Session, info *message.BrokerInfo, user string) (
+	func(message.Command), func(error), error,
 ) {
-	a, err := p.home.Accept(s, helloOf(s.Peer()), info)
+	hello := helloOf(s.Peer())
+	hello.User = user
+	a, err := p.home.Accept(s, hello, info)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,6 +25,18 @@ type Subscription struct {
 	Ahead bool
 }
 
+// Asker is a peer that asks about copies in doubt and ends what it has given up.
+type Asker struct {
+	Peer message.BrokerID
+	User string // who it logged in here as
+	Ours bool   // it asks over a link that this broker made
+}
+
+// MayEnd reports whether it may end a connection of a user, or a link that logs in as that user.
+// Whoever says that it is this peer may end what is of its own user; a link that this broker made
+// leads to where its configuration says, and may end all.
+func (a Asker) MayEnd(user string) bool { return a.Ours || a.User == user }
+
 // Sink takes the deliveries of a network subscription.
 type Sink interface {
 	// Deliver takes one delivery, and reports whether it wants more before the next Settle or Ready.

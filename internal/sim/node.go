@@ -8,6 +8,7 @@ import (
 	"hopwire/internal/bridge"
 	"hopwire/internal/broker"
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 	"hopwire/internal/policy"
 	"hopwire/internal/selector"
 )
@@ -139,8 +140,8 @@ func (n *Node) Start() {
 		Persistent: !n.cfg.Volatile, Advisories: !n.cfg.NoAdvisories, Policies: n.cfg.Policies,
 		MemoryLimitBytes: n.cfg.MemoryLimit, StoreLimitBytes: n.cfg.StoreLimit,
 		NextDest: next, NextSequence: sequence, Observe: l.observe,
-		PeerAsks: func(peer message.BrokerID, links []message.ConnectionID) {
-			l.home.EndOthers(peer, links)
+		PeerAsks: func(from network.Asker, links []message.ConnectionID) int {
+			return l.home.EndOthers(from, links)
 		},
 	})
 	l.env.end = func() {

@@ -69,10 +69,10 @@ func (f *faultyLocal) Settle(id message.ConsumerID, refs []message.CopyRef,
 	f.Broker.Settle(id, refs, how)
 }
 
-func (f *faultyLocal) Known(p message.BrokerID, links []message.ConnectionID,
+func (f *faultyLocal) Known(from network.Asker, links []message.ConnectionID,
 	keys []network.DoubtKey, done func([]bool, bool)) {
-	if f.known == nil || !f.known(p, keys, done) {
-		f.Broker.Known(p, links, keys, done)
+	if f.known == nil || !f.known(from.Peer, keys, done) {
+		f.Broker.Known(from, links, keys, done)
 	}
 }
 
@@ -322,7 +322,8 @@ var planted = []struct {
 		}}, func(p *Plan) { p.Crashes, p.Resend = true, false }, false},
 	{"a peer hides that it was killed", "P3", localPlant(func(_ *Life, f *faultyLocal) {
 		f.known = func(peer message.BrokerID, keys []network.DoubtKey, done func([]bool, bool)) bool {
-			f.Broker.Known(peer, nil, keys, func(known []bool, _ bool) { done(known, false) })
+			f.Broker.Known(network.Asker{Peer: peer, Ours: true}, nil, keys,
+				func(known []bool, _ bool) { done(known, false) })
 			return true
 		}
 	}), func(p *Plan) {
