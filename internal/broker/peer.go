@@ -108,7 +108,7 @@ func (b *Broker) readReceipts(d *destination) {
 				}
 				d.receipts.Continue(p.Peer, p.Next)
 			}
-			waiting := append(d.went, d.loading...)
+			waiting := slices.Concat(d.went, d.loading)
 			d.went, d.loading = nil, nil
 			for _, f := range waiting {
 				f()
