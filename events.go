@@ -137,20 +137,21 @@ var eventWords = map[broker.EventKind]struct {
 	level slog.Level
 	text  string
 }{
-	broker.ConnectionOpened:   {slog.LevelDebug, "connection opened"},
-	broker.ConnectionClosed:   {slog.LevelDebug, "connection closed"},
-	broker.ConnectionRefused:  {slog.LevelWarn, "connection refused"},
-	broker.DestinationAdded:   {slog.LevelDebug, "destination added"},
-	broker.DestinationRemoved: {slog.LevelDebug, "destination removed"},
-	broker.MessageDropped:     {slog.LevelWarn, "message dropped"},
-	broker.MessageDead:        {slog.LevelWarn, "message dead-lettered"},
-	broker.SendParked:         {slog.LevelWarn, "sends wait for space"},
-	broker.SendRefused:        {slog.LevelWarn, "send refused"},
-	broker.StoreTrouble:       {slog.LevelError, "store trouble"},
-	broker.DuplicateKnown:     {slog.LevelInfo, "duplicate recognised"},
-	broker.DoubtReleased:      {slog.LevelWarn, "copy in doubt released"},
-	broker.ConsumerWarning:    {slog.LevelWarn, "consumer"},
-	broker.PeerWarning:        {slog.LevelWarn, "peer"},
+	broker.ConnectionOpened:    {slog.LevelDebug, "connection opened"},
+	broker.ConnectionClosed:    {slog.LevelDebug, "connection closed"},
+	broker.ConnectionRefused:   {slog.LevelWarn, "connection refused"},
+	broker.DestinationAdded:    {slog.LevelDebug, "destination added"},
+	broker.DestinationRemoved:  {slog.LevelDebug, "destination removed"},
+	broker.MessageDropped:      {slog.LevelWarn, "message dropped"},
+	broker.MessageDead:         {slog.LevelWarn, "message dead-lettered"},
+	broker.SendParked:          {slog.LevelWarn, "sends wait for space"},
+	broker.SendRefused:         {slog.LevelWarn, "send refused"},
+	broker.StoreTrouble:        {slog.LevelError, "store trouble"},
+	broker.DuplicateKnown:      {slog.LevelInfo, "duplicate recognised"},
+	broker.DoubtReleased:       {slog.LevelWarn, "copy in doubt released"},
+	broker.ConsumerWarning:     {slog.LevelWarn, "consumer"},
+	broker.PeerWarning:         {slog.LevelWarn, "peer"},
+	broker.SubscriptionRemoved: {slog.LevelWarn, "durable subscription"},
 }
 
 // core logs an event of the core.

@@ -195,7 +195,8 @@ func (b *Broker) open() error {
 	peers := link.NewPeers(b.home, b.log)
 	for _, t := range opened(b.config) {
 		l, err := openwire.Listen(openwire.Options{Name: t.Name, URI: t.URI.Text(), Broker: b.core,
-			Hub: b.hub, Group: b.group, Peers: peers, Log: b.log})
+			LinkStealing: t.LinkStealing,
+			Hub:          b.hub, Group: b.group, Peers: peers, Log: b.log})
 		if err != nil {
 			return fmt.Errorf("%s: connector %s: %w", t.Pos, t.Name, err)
 		}

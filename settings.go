@@ -46,6 +46,10 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 		StoreLimitBytes:   limit(c.Usage.Store, fallbackDiskBytes),
 		SendFailIfNoSpace: c.Usage.FailIfNoSpace,
 		Predeclared:       c.Destinations,
+
+		RejectDurableConsumers: c.RejectDurableConsumers,
+		OfflineDurableTimeout:  c.OfflineDurableTimeout,
+		OfflineDurableCheck:    c.OfflineDurableCheck,
 	}
 	if c.Usage.FailAfter > 0 {
 		o.SendFailIfNoSpaceAfter = c.Usage.FailAfter

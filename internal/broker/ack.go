@@ -19,7 +19,7 @@ func (c *Connection) ack(a *message.MessageAck) error {
 		s.browse.acked(a)
 		return nil
 	}
-	if a.Destination.IsTopic() {
+	if a.Destination.IsTopic() && s.durable == nil {
 		s.ackTopic(a)
 		return nil
 	}
@@ -65,7 +65,7 @@ func (s *consumer) take(a *message.MessageAck, r window.Range) {
 			cause = a.PoisonCause.Class + ": " + a.PoisonCause.Message
 		}
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
-			if d := s.b.home(e.Destination, e.Ref); d != nil {
+			if d := s.home(e.Destination, e.Ref); d != nil {
 				defer s.b.journal.leave(s.b.journal.enter())
 				s.b.deadLetter(d, e.Message, cause, false)
 				s.b.settle(d, e.Ref)
@@ -73,14 +73,14 @@ func (s *consumer) take(a *message.MessageAck, r window.Range) {
 		})
 	case message.ExpiredAck:
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
-			if d := s.b.home(e.Destination, e.Ref); d != nil {
+			if d := s.home(e.Destination, e.Ref); d != nil {
 				s.b.expire(d, e.Ref)
 			}
 		})
 	default:
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
-			if d := s.b.home(e.Destination, e.Ref); d != nil {
+			if d := s.home(e.Destination, e.Ref); d != nil {
 				s.b.consume(d, e.Ref)
 			}
 		})
@@ -109,6 +109,11 @@ func (b *Broker) settle(d *destination, c *queue.Copy) {
 	d.usage.Add(-c.Message.Size())
 	d.counts.Dequeued++
 	b.counts.Dequeued++
+	if d.sub != nil {
+		if t := b.dests[c.Message.Destination]; t != nil {
+			t.counts.Dequeued++
+		}
+	}
 	b.journal.remove(d, c)
 }
 

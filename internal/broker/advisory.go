@@ -296,7 +296,7 @@ func (b *Broker) existing(tell func(string, message.Command, ...message.Property
 	for _, c := range b.connOrder {
 		tell("Connection", c.info)
 	}
-	for _, d := range b.order {
+	for d := range b.named() {
 		info := &message.DestinationInfo{Destination: d.name, Op: message.AddDestination}
 		if d.name.IsTemp() {
 			info.Connection = d.name.TempOwner()
@@ -328,4 +328,11 @@ func (b *Broker) tellSubscription(tell func(string, message.Command, ...message.
 		tell("Consumer."+family(info.Destination), info,
 			append(b.consumerCountProperty(info.Destination), props...)...)
 	}
+}
+
+// adviseUnsubscribed tells that a durable subscription is no more.
+func (b *Broker) adviseUnsubscribed(s *subscription) {
+	b.advise("Consumer."+family(s.dest.name), &message.RemoveSubscriptionInfo{
+		ClientID: s.key.clientID, SubscriptionName: s.key.name},
+		b.consumerCountProperty(s.dest.name)...)
 }

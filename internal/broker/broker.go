@@ -31,6 +31,12 @@ type Options struct {
 	ResidentBytes   int64
 	StoreLimitBytes int64 // storeUsage; 0 is none
 
+	RejectDurableConsumers bool // rejectDurableConsumers
+	// OfflineDurableTimeout removes durable subscriptions whose consumer is away that long
+	// (offlineDurableSubscriberTimeout), looked for every OfflineDurableCheck
+	// (offlineDurableSubscriberTaskSchedule). One that is not above 0 removes none.
+	OfflineDurableTimeout, OfflineDurableCheck time.Duration
+
 	SendFailIfNoSpace bool // systemUsage sendFailIfNoSpace
 	// SendFailIfNoSpaceAfter is sendFailIfNoSpaceAfterTimeout; 0 waits for ever.
 	SendFailIfNoSpaceAfter time.Duration
@@ -123,9 +129,13 @@ type Broker struct {
 	looking     bool           // for room in the store, in a while
 	dirty       []*queueHost   // queues to dispatch at the end of the turn
 
+	subscriptions map[subscriptionKey]*subscription
+
 	sequence int64 // brokerSequenceId of the last message
+	logged   int64 // the last sequence in a log
 	ids      int64 // running number of our own messages and consumers
 	counts   Counts
+	beat     time.Duration // the end of the last turn
 	stopping bool
 	expiring bool // a search for expired messages is under way
 }
@@ -148,7 +158,9 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 		sequence:    o.NextSequence,
 		connections: map[message.ConnectionID]*Connection{},
 		clientIDs:   map[string]*Connection{},
-		counts:      Counts{Reasons: map[message.Reason]int64{}},
+
+		subscriptions: map[subscriptionKey]*subscription{},
+		counts:        Counts{Reasons: map[message.Reason]int64{}},
 	}
 	b.journal = newJournal(b, storage)
 	b.advisories.exact = map[string][]*consumer{}
@@ -157,10 +169,12 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 	for i := range headers {
 		b.restore(&headers[i])
 	}
+	b.makeSubscribed()
 	for _, d := range o.Predeclared {
 		b.destination(d)
 	}
 	b.scheduleExpiry()
+	b.watchOffline()
 	return b
 }
 
@@ -172,6 +186,7 @@ func (b *Broker) Info() message.BrokerInfo {
 // EndTurn is called at the end of every turn of the loop: it delivers what can be delivered, hands
 // the turn's batch to the store and lets parked sends go on.
 func (b *Broker) EndTurn() {
+	b.beat = b.env.Mono()
 	b.unpark()
 	b.dispatch()
 	b.journal.flush()

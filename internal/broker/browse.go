@@ -30,7 +30,7 @@ func (s *consumer) startBrowse() {
 	s.browse = b
 	for _, m := range s.members {
 		if m.IsPattern() {
-			for _, d := range s.b.order {
+			for d := range s.b.named() {
 				if d.queue != nil && s.matches(d.name) {
 					b.todo = append(b.todo, d)
 				}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"slices"
+	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
@@ -30,6 +31,7 @@ type Remote struct {
 	Address      string
 	Connector    string // name of the transport connector
 	HopwireLevel int    // of a peer broker; 0 for clients and ActiveMQ
+	LinkStealing bool   // allowLinkStealing: it ends a connection of its client id
 }
 
 // Connection is one client's or peer's connection: its sessions, consumers, producers and
@@ -66,6 +68,8 @@ type Connection struct {
 
 	parkedBytes int64 // of sends that wait for space
 	held        bool  // nothing is read
+
+	active time.Duration // when it was last heard of; monotonic
 }
 
 // Connect begins a connection. duplex is called when the peer asks for a bridge in the other
@@ -115,6 +119,7 @@ func (c *Connection) Handle(cmd message.Command) {
 	if c.closed {
 		return
 	}
+	c.active = c.b.beat
 	switch cmd := cmd.(type) {
 	case *message.Message:
 		c.send(cmd)
@@ -157,9 +162,7 @@ func (c *Connection) handleInfo(cmd message.Command) {
 	case *message.DestinationInfo:
 		err = c.destination(cmd)
 	case *message.RemoveSubscriptionInfo:
-		err = message.Errorf(message.InvalidDestination,
-			"No durable subscription exists for clientID: %s and subscriptionName: %s",
-			cmd.ClientID, cmd.SubscriptionName)
+		err = c.unsubscribe(cmd)
 	case *message.MessagePull:
 		err = c.pull(cmd)
 	case *message.ConsumerControl:

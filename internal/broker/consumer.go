@@ -28,6 +28,7 @@ type consumer struct {
 	inFlight  int // topic messages dispatched and not acknowledged
 	delivered int // of the acknowledged ones, those that were only reported as delivered
 	topicMax  int // prefetch for topics
+	durable   *subscription
 	browse    *browse
 	pull      *pull
 	ended     bool
@@ -64,10 +65,9 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 		return nil, err
 	}
 	if info.SubscriptionName != "" {
-		return nil, message.Errorf(message.IllegalState,
-			"durable subscriptions are not supported: %s of client %s on %s; use a queue, or an"+
-				" ordinary subscription",
-			info.SubscriptionName, c.clientID, info.Destination)
+		if err := c.mayBeDurable(info); err != nil {
+			return nil, err
+		}
 	}
 	sel, err := selector.Parse(info.Selector)
 	if err != nil {
@@ -94,11 +94,15 @@ func (s *consumer) begin() {
 	entry := s.b.opt.Policies.Find(s.members[0])
 	asked := int(s.info.PrefetchSize)
 	s.window = window.New[*queue.Copy](
-		entry.Window(s.members[0], asked, false, s.info.Browser), entry.Prefetch.Extension)
+		entry.Window(s.members[0], asked, s.info.SubscriptionName != "", s.info.Browser),
+		entry.Prefetch.Extension)
 	s.topicMax = s.window.Prefetch()
 	if s.info.Browser {
 		s.startBrowse()
 		return
+	}
+	if s.info.SubscriptionName != "" {
+		s.durable = s.subscribe()
 	}
 	wild := false
 	for _, m := range s.members {
@@ -114,10 +118,14 @@ func (s *consumer) begin() {
 	if wild {
 		s.b.wild = append(s.b.wild, s)
 		for _, d := range append([]*destination(nil), s.b.order...) {
-			if s.matches(d.name) {
+			if d.sub == nil && s.matches(d.name) {
 				s.attach(d)
 			}
 		}
+	}
+	if s.durable != nil {
+		d := s.durable.dest
+		s.slots = []consumerSlot{{d, d.queue.Attach(s, queue.Traits{Priority: s.priority(d)})}}
 	}
 	s.b.adviseConsumer(s, false)
 	s.b.advisories.replay(s)
@@ -203,6 +211,9 @@ func (s *consumer) linked() bool { return s.window.Prefetch() == 0 || s.conn.out
 
 // Verdict implements queue.Subscriber.
 func (s *consumer) Verdict(c *queue.Copy, _ time.Duration) message.Verdict {
+	if s.durable != nil {
+		return message.Verdict{} // it keeps what it wants
+	}
 	return s.verdict(c.Message, c.Told())
 }
 
@@ -224,9 +235,10 @@ func (s *consumer) verdict(m *message.Message, redelivery int32) message.Verdict
 func (s *consumer) Take(c *queue.Copy) bool {
 	c.Owner = s
 	d := s.destOf(c)
-	more := s.window.Add(c, c.Message, d.name, s.conn.given+1)
+	name := d.source(c.Message)
+	more := s.window.Add(c, c.Message, name, s.conn.given+1)
 	s.dispatched(d)
-	s.conn.deliver(s, d.name, c.Message, c.Told())
+	s.conn.deliver(s, name, c.Message, c.Told())
 	if s.pull != nil {
 		s.pull.answered()
 	}
@@ -297,6 +309,9 @@ func (s *consumer) end(last int64) {
 	}
 	s.backlog.release()
 	s.slots, s.topics = nil, nil
+	if s.durable != nil {
+		s.durable.left()
+	}
 	s.b.adviseConsumer(s, true)
 	s.b.relieve()
 }
@@ -316,7 +331,7 @@ func (s *consumer) giveBack(last int64) {
 	var order []*destination
 	s.window.Each(func(e *window.Entry[*queue.Copy]) {
 		c := e.Ref
-		d := s.b.home(e.Destination, c)
+		d := s.home(e.Destination, c)
 		if d == nil {
 			return
 		}
@@ -344,7 +359,7 @@ func (s *consumer) giveBack(last int64) {
 // giveBackOf returns, of an ended consumer, what a transaction acknowledged and did not commit.
 func (s *consumer) giveBackOf(tx *transaction) {
 	s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
-		if d := s.b.home(e.Destination, e.Ref); d != nil && e.Ref.Owner == any(tx) {
+		if d := s.home(e.Destination, e.Ref); d != nil && e.Ref.Owner == any(tx) {
 			e.Ref.Redelivery++
 			s.b.journal.redelivered(d, e.Ref)
 			d.queue.Return([]*queue.Copy{e.Ref})
@@ -376,8 +391,8 @@ func (c *Connection) control(cmd *message.ConsumerControl) {
 	if s == nil || s.window == nil {
 		return
 	}
-	n := s.b.opt.Policies.Find(s.members[0]).Window(s.members[0], int(cmd.Prefetch), false,
-		s.info.Browser)
+	n := s.b.opt.Policies.Find(s.members[0]).Window(s.members[0], int(cmd.Prefetch),
+		s.durable != nil, s.info.Browser)
 	s.window.SetPrefetch(n)
 	s.topicMax = s.window.Prefetch()
 	if s.browse != nil {

@@ -16,9 +16,13 @@ func (b *Broker) deadLetter(d *destination, m *message.Message, cause string, ex
 func (b *Broker) deadLetterOf(a *arrival, d *destination, m *message.Message, cause string,
 	expired bool) {
 	strategy := &d.policy.DeadLetter
-	target := strategy.Target(d.name, "")
+	source, durable := d.source(m), ""
+	if d.sub != nil {
+		durable = d.sub.key.clientID + ":" + d.sub.key.name
+	}
+	target := strategy.Target(source, durable)
 	switch {
-	case target.IsZero(), target == d.name,
+	case target.IsZero(), target == source,
 		!m.Persistent && !strategy.ProcessNonPersistent,
 		expired && !strategy.ProcessExpired:
 		reason := message.Poisoned
@@ -28,7 +32,7 @@ func (b *Broker) deadLetterOf(a *arrival, d *destination, m *message.Message, ca
 		b.drop(d, reason, m)
 		return
 	}
-	dead, err := deadCopy(d, m, target, cause)
+	dead, err := deadCopy(source, m, target, cause)
 	if err != nil {
 		b.drop(d, message.FrameTooBig, m)
 		return
@@ -46,7 +50,7 @@ func (b *Broker) deadLetterOf(a *arrival, d *destination, m *message.Message, ca
 }
 
 // deadCopy makes the copy for a dead letter queue, with the properties that ActiveMQ gives it.
-func deadCopy(d *destination, m *message.Message, target message.Destination,
+func deadCopy(source message.Destination, m *message.Message, target message.Destination,
 	cause string) (*message.Message, error) {
 	dead := m.Clone()
 	set := []message.Property{
@@ -61,7 +65,7 @@ func deadCopy(d *destination, m *message.Message, target message.Destination,
 	}
 	dead.Expiration, dead.Persistent, dead.RedeliveryCounter = 0, true, 0
 	dead.Transaction = message.TransactionID{}
-	dead.OriginalDestination = d.name
+	dead.OriginalDestination = source
 	dead.Destination = target
 	return dead, nil
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -85,7 +86,10 @@ type destination struct {
 	usage  *usage.Usage
 	gone   bool
 
-	queue     *queue.Queue // queues
+	queue     *queue.Queue    // queues
+	logged    uint64          // the last sequence in a topic's log
+	sub       *subscription   // whose queue this is
+	subs      []*subscription // those that a topic keeps messages for
 	host      *queueHost
 	consumers []*consumer // clients' consumers, in the order of their making
 	nets      []*netSub   // bridges' subscriptions
@@ -205,27 +209,63 @@ func (b *Broker) add(name message.Destination, peer message.BrokerID) *destinati
 
 // make makes a destination without telling anybody.
 func (b *Broker) make(name message.Destination, id store.DestID) *destination {
-	entry := b.opt.Policies.Find(name)
-	d := &destination{name: name, id: id, policy: entry,
-		usage:   usage.New(b.memory, entry.Memory.LimitBytes),
-		reasons: map[message.Reason]int64{}}
+	d := b.newDestination(name, id, b.opt.Policies.Find(name))
 	if name.IsQueue() {
-		d.host = &queueHost{b: b, dest: d}
-		d.queue = queue.New(name, b.env, d.host, b.firstSeq)
-		d.host.queue = d.queue
+		d.makeQueue(b, b.firstSeq)
 	}
 	b.dests[name] = d
 	b.order = append(b.order, d)
+	if name.Kind == message.Topic {
+		for _, o := range b.order {
+			if o.sub != nil {
+				o.sub.joinTopic(d)
+			}
+		}
+	}
 	return d
+}
+
+func (b *Broker) newDestination(name message.Destination, id store.DestID,
+	entry *policy.Entry) *destination {
+	return &destination{name: name, id: id, policy: entry,
+		usage:   usage.New(b.memory, entry.Memory.LimitBytes),
+		reasons: map[message.Reason]int64{}}
+}
+
+func (d *destination) makeQueue(b *Broker, first uint64) {
+	d.host = &queueHost{b: b, dest: d}
+	d.queue = queue.New(d.name, b.env, d.host, first)
+	d.host.queue = d.queue
+}
+
+// named gives the destinations that can be named, in the order of their making: all but the queues
+// of durable subscriptions.
+func (b *Broker) named() iter.Seq[*destination] {
+	return func(yield func(*destination) bool) {
+		for _, d := range b.order {
+			if d.sub == nil && !yield(d) {
+				return
+			}
+		}
+	}
 }
 
 // restore makes a destination from its header.
 func (b *Broker) restore(h *store.Header) {
-	d := b.make(h.Destination, h.ID)
+	var d *destination
+	if h.Subscription != nil {
+		d = b.restoreSubscription(h)
+	} else {
+		d = b.make(h.Destination, h.ID)
+	}
 	b.nextDest = max(b.nextDest, h.ID+1)
 	d.headed = true
 	d.stored, d.storedBytes = h.Count, h.Bytes
 	d.reserved = uint64(h.Reserved)
+	if d.name.Kind == message.Topic { // the sequences of logs are broker sequences
+		b.sequence = max(b.sequence, int64(h.Reserved))
+		d.logged = uint64(h.Reserved)
+	}
 	if d.queue == nil {
 		return
 	}
@@ -259,8 +299,12 @@ func (b *Broker) join(d *destination) {
 
 // reserve makes sure that the queue's next sequence is reserved.
 func (d *destination) reserve(b *Broker) {
-	if b.opt.Persistent && d.queue.NextSeq() >= d.reserved {
-		d.reserved = d.queue.NextSeq() + sequenceBlock
+	d.reserveTo(b, d.queue.NextSeq())
+}
+
+func (d *destination) reserveTo(b *Broker, seq uint64) {
+	if b.opt.Persistent && seq >= d.reserved {
+		d.reserved = seq + sequenceBlock
 		b.journal.touch(d)
 	}
 }
@@ -271,6 +315,9 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 	if !force && (len(d.consumers) > 0 || len(d.nets) > 0) {
 		return message.Errorf(message.IllegalState,
 			"Destination still has an active subscription: %s", d.name)
+	}
+	if err := d.unsubscribeAll(); err != nil {
+		return err
 	}
 	for _, c := range append([]*consumer(nil), d.consumers...) {
 		c.detach(d)
@@ -283,8 +330,7 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 	}
 	if d.headed || d.stored > 0 || d.reserved > 0 {
 		b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
-		// The highest id may be gone with its header: the next start must not give it again.
-		b.journal.add(putNextDest(b.nextDest))
+		b.journal.keepNextDest()
 	}
 	d.refuseParked()
 	b.memory.Add(-d.usage.Used())
@@ -304,6 +350,12 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 	b.adviseDestination(d, message.RemoveDestination)
 	b.tell(Event{Kind: DestinationRemoved, Dest: d.name})
 	return nil
+}
+
+// keepNextDest has the next start give no number again that was given: the highest may be gone with
+// its header.
+func (j *journal) keepNextDest() {
+	j.add(putNextDest(j.b.nextDest))
 }
 
 // queueHost is what a queue asks of the broker.

@@ -12,15 +12,16 @@ const (
 	ConnectionRefused
 	DestinationAdded
 	DestinationRemoved
-	MessageDropped  // Reason says why, Text names the message
-	MessageDead     // to a dead letter queue
-	SendParked      // the first send that waits for space on a destination
-	SendRefused     // Reason says why
-	StoreTrouble    // the store refuses or fails
-	DuplicateKnown  // a resend was recognised
-	DoubtReleased   // copies in doubt were given free without an answer
-	ConsumerWarning // a consumer asked for something that cannot work
-	PeerWarning     // a peer said what makes no sense, or two brokers have one name
+	MessageDropped      // Reason says why, Text names the message
+	MessageDead         // to a dead letter queue
+	SendParked          // the first send that waits for space on a destination
+	SendRefused         // Reason says why
+	StoreTrouble        // the store refuses or fails
+	DuplicateKnown      // a resend was recognised
+	DoubtReleased       // copies in doubt were given free without an answer
+	ConsumerWarning     // a consumer asked for something that cannot work
+	SubscriptionRemoved // a durable one, with what it kept; Reason says why
+	PeerWarning         // a peer said what makes no sense, or two brokers have one name
 )
 
 // Event is something worth a line, in a log or elsewhere.

@@ -59,7 +59,8 @@ type expirySearch struct {
 
 	after *store.ExpiredRef // what is stored: goes on behind it
 	refs  []store.ExpiredRef
-	last  bool // there are no more than refs
+	last  bool         // there are no more than refs
+	in    *destination // that the references are of
 }
 
 // expires reports whether the queue is searched at all.
@@ -146,7 +147,7 @@ func (s *expirySearch) stored() {
 // in doubt, or ends by itself; what belongs to a queue that is not searched stays.
 func (s *expirySearch) next() {
 	for len(s.refs) > 0 {
-		if d := s.b.byID(s.refs[0].Dest); d != nil && d.expires() {
+		if d := s.enter(s.refs[0].Dest); d != nil && d.expires() {
 			if n := s.row(d); n > 0 {
 				s.read(d, s.refs[0].Seq, s.refs[n-1].Seq+1)
 				return
@@ -155,10 +156,21 @@ func (s *expirySearch) next() {
 		s.refs = s.refs[1:]
 	}
 	if s.last {
+		s.enter(0)
 		s.end()
 		return
 	}
 	s.later(s.stored)
+}
+
+// enter goes over to the references of another destination, and gives it; nil when it is gone.
+func (s *expirySearch) enter(id store.DestID) *destination {
+	d := s.b.byID(id)
+	if s.in != nil && s.in != d && s.in.sub != nil {
+		s.in.host.trim()
+	}
+	s.in = d
+	return d
 }
 
 // row counts the references at the beginning that are worth one read: near each other, the first

@@ -49,7 +49,7 @@ func (h *holding) count(op store.Op, n note, sign int64) {
 		h.deltas[n.dest] = x
 	}
 	switch op.Kind {
-	case store.PutMessage:
+	case store.PutMessage, store.PutReference:
 		x.count += sign
 		x.bytes += sign * n.size
 	case store.DeleteMessage:
@@ -70,6 +70,9 @@ func (h *holding) header(d *destination) *store.Header {
 		if x.head > 0 {
 			out.Head = min(out.Head, store.Seq(x.head))
 		}
+	}
+	if d.queue == nil {
+		out.Head = h.logHead(d)
 	}
 	return out
 }
@@ -144,7 +147,7 @@ func (j *journal) join(first, second part) part {
 			c.copy.PutBatch, c.copy.PutOp = out.gen, c.op
 		}
 	}
-	out.bytes = first.bytes + second.bytes
+	out.bytes, out.logs = first.bytes+second.bytes, first.logs+second.logs
 	return out
 }
 
@@ -157,7 +160,7 @@ func (j *journal) meet(p *part) {
 	}
 	puts := make(map[key]*queue.Copy, len(p.copies))
 	for _, c := range p.copies {
-		if c.op >= 0 && p.ops[c.op].Kind == store.PutMessage {
+		if c.op >= 0 && p.ops[c.op].Puts() {
 			c.copy.PutOp = c.op
 			puts[key{c.dest.id, store.Seq(c.copy.Seq)}] = c.copy
 		}
@@ -182,7 +185,7 @@ func (j *journal) split() {
 	j.now = j.newPart()
 	puts := map[uint64]bool{}
 	for i := range p.ops {
-		if p.ops[i].Kind == store.PutMessage {
+		if p.ops[i].Puts() {
 			puts[p.notes[i].unit] = true
 		}
 	}
@@ -214,6 +217,7 @@ func (j *journal) split() {
 		j.held.copies = append(j.held.copies, c)
 	}
 	j.held.bytes += p.bytes
+	j.held.logs += p.logs
 	for _, w := range p.waits {
 		if w.all || puts[w.unit] {
 			j.held.waits = append(j.held.waits, w)
@@ -229,8 +233,8 @@ func (j *journal) forget(id store.DestID) {
 		if op.Dest != id {
 			continue
 		}
-		if op.Kind == store.PutMessage {
-			j.held.bytes -= j.held.notes[i].size
+		if op.Puts() {
+			j.held.uncount(i)
 		}
 		j.held.ops[i] = store.Op{}
 	}

@@ -199,6 +199,7 @@ type guest struct {
 	h      *house
 	sent   []message.Command
 	got    []message.MessageID
+	from   map[message.MessageID]message.Destination
 	counts []int32 // redelivery counts of got
 	closed string
 	gone   bool
@@ -212,10 +213,14 @@ type guest struct {
 // Hold implements Holder.
 func (g *guest) Hold(on bool) { g.held = on }
 
-func (g *guest) Deliver(_ message.ConsumerID, _ message.Destination, m *message.Message,
+func (g *guest) Deliver(_ message.ConsumerID, d message.Destination, m *message.Message,
 	n int32) {
 	g.got = append(g.got, m.ID)
 	g.counts = append(g.counts, n)
+	if g.from == nil {
+		g.from = map[message.MessageID]message.Destination{}
+	}
+	g.from[m.ID] = d
 }
 func (g *guest) Room() bool      { return !g.full }
 func (g *guest) OnRoom(f func()) { g.onRoom = f }

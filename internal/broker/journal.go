@@ -42,6 +42,7 @@ type part struct {
 	copies []putCopy
 	waits  []wait
 	bytes  int64 // of the messages put
+	logs   int   // puts into logs
 }
 
 // note is what is remembered of a change. Changes of one unit are one thing to who made them, such
@@ -50,6 +51,7 @@ type note struct {
 	unit uint64
 	dest *destination // of a put or delete
 	size int64        // of the message put or deleted
+	log  *logPut      // of the put of a topic's message, and of a reference to it
 }
 
 type putCopy struct {
@@ -94,14 +96,18 @@ func (j *journal) leave(opened bool) {
 
 // put stores a copy.
 func (j *journal) put(d *destination, c *queue.Copy) {
+	j.now.bytes += c.Message.Size()
+	j.putAs(d, c, store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(c.Seq),
+		Message: c.Message}, nil)
+}
+
+func (j *journal) putAs(d *destination, c *queue.Copy, op store.Op, log *logPut) {
 	defer j.leave(j.enter())
 	p := &j.now
 	c.Stored, c.PutBatch, c.PutOp = true, p.gen, len(p.ops)
 	p.copies = append(p.copies, putCopy{d, c, c.PutOp})
 	size := c.Message.Size()
-	p.add(store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(c.Seq), Message: c.Message},
-		note{j.unit, d, size})
-	p.bytes += size
+	p.add(op, note{unit: j.unit, dest: d, size: size, log: log})
 	j.undurable += size
 	j.reserveSequence(c.Message.BrokerSequence)
 	d.stored++
@@ -149,7 +155,7 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 	p := j.home(c)
 	switch {
 	case p == nil:
-		j.now.add(op, note{j.unit, d, size})
+		j.now.add(op, note{unit: j.unit, dest: d, size: size})
 	case c.Redelivery == c.Message.RedeliveryCounter:
 		j.cancel(p, c.PutOp)
 	default:
@@ -168,7 +174,7 @@ func (j *journal) redelivered(d *destination, c *queue.Copy) {
 		j.follow(p, c, op, note{dest: d})
 		return
 	}
-	j.now.add(op, note{j.unit, d, 0})
+	j.now.add(op, note{unit: j.unit, dest: d})
 }
 
 // follow adds a change behind the put of the copy's record, in the put's unit.
@@ -185,8 +191,18 @@ func (j *journal) cancel(p *part, i int) {
 	if p == &j.held {
 		j.hold.count(p.ops[i], p.notes[i], -1)
 	}
-	p.bytes -= p.notes[i].size
+	p.uncount(i)
 	p.ops[i] = store.Op{}
+}
+
+// uncount takes a put out of the part's bytes; a reference has none, and its message one reference
+// less.
+func (p *part) uncount(i int) {
+	if n := &p.notes[i]; n.log != nil && p.ops[i].Kind == store.PutReference {
+		n.log.refs--
+	} else {
+		p.bytes -= n.size
+	}
 }
 
 func (j *journal) add(op store.Op) { j.now.add(op, note{unit: j.unit}) }
@@ -252,6 +268,8 @@ func (j *journal) flush() {
 		}
 		return
 	}
+	j.raiseLogs()
+	j.now.dropUnreferred()
 	p, touched, reads := j.now, j.touched, j.reads
 	for _, d := range touched {
 		d.touched = false
@@ -328,6 +346,9 @@ func (d *destination) header() *store.Header {
 	if d.queue != nil {
 		h.Head = store.Seq(min(d.queue.OldestStored(), d.reserved))
 		h.DeliveredBelow = store.Seq(d.delivered.below)
+	}
+	if d.sub != nil {
+		h.Subscription = d.sub.record()
 	}
 	if len(d.marks) > 0 {
 		h.ForwardedBelow = make(map[message.BrokerID]store.Seq, len(d.marks))

@@ -90,8 +90,9 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 }
 
 // replaces gives the connections that a new one ends, each of the same principal: the one with its
-// connection id (a client that lost its old one), and a peer's old link, dead or not, since answers
-// of both must not mix. Everything is tested before anything is closed.
+// connection id (a client that lost its old one), that with its client id where the connector lets
+// it be stolen, and a peer's old link, dead or not, since answers of both must not mix. Everything
+// is tested before anything is closed.
 func (c *Connection) replaces(info *message.ConnectionInfo, by Principal) ([]*Connection, error) {
 	b := c.b
 	var out []*Connection
@@ -108,10 +109,12 @@ func (c *Connection) replaces(info *message.ConnectionInfo, by Principal) ([]*Co
 	}
 	samePeer := c.network && old.network && old.principal.User == by.User &&
 		(old.peer.ID == c.peer.ID || old.peer.Name == c.peer.Name)
-	if !samePeer {
-		return nil, message.Errorf(message.InvalidClientID,
-			"Broker: %s - Client: %s already connected from %s",
-			b.opt.Name, info.ClientID, old.remote.Address)
+	steals := c.remote.LinkStealing && !c.network && !old.network &&
+		old.principal.User == by.User
+	if !samePeer && !steals {
+		return nil, message.Errorf(message.InvalidClientID, "Broker: %s - Client: %s already"+
+			" connected from %s, last heard of %v ago", b.opt.Name, info.ClientID,
+			old.remote.Address, (b.env.Mono() - old.active).Round(time.Second))
 	}
 	return append(out, old), nil
 }

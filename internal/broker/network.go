@@ -75,7 +75,7 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 		case m.IsAdvisory():
 		case m.IsPattern():
 			for _, d := range append([]*destination(nil), b.order...) {
-				if policy.Matches(m, d.name) {
+				if d.sub == nil && policy.Matches(m, d.name) {
 					n.attach(d)
 				}
 			}

@@ -28,7 +28,7 @@ const storeLook = time.Second
 
 // isStored reports whether a message to the destination goes to the store.
 func (b *Broker) isStored(d *destination, m *message.Message) bool {
-	return m.Persistent && b.opt.Persistent && d.stores()
+	return m.Persistent && b.opt.Persistent && (d.stores() || len(d.subs) > 0)
 }
 
 // awaitSpace parks an arrival while there is no room for it.
@@ -110,7 +110,7 @@ func (b *Broker) lacks(d *destination, k class) message.Reason {
 		}
 	}
 	// Until its transaction commits a send is in memory, whatever becomes of it.
-	if k == stored || !b.memoryLacks(d) {
+	if k == stored && d.queue != nil || !b.memoryLacks(d) {
 		return ""
 	}
 	if k&transacted == 0 && d.queue != nil && d.queue.HasReady() &&

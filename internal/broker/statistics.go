@@ -59,7 +59,7 @@ func (b *Broker) destinationsStatistics(d *destination, m *message.Message) {
 	}
 	want := message.Destination{Kind: d.name.Kind, Name: pattern}
 	for _, o := range append([]*destination(nil), b.order...) {
-		if o != d && (o.name == want || policy.Matches(want, o.name)) {
+		if o != d && o.sub == nil && (o.name == want || policy.Matches(want, o.name)) {
 			b.sendStatistics(m, b.destinationStatistics(o))
 		}
 	}
@@ -88,7 +88,7 @@ func (b *Broker) sendStatistics(request *message.Message, body []message.Propert
 
 func (b *Broker) brokerStatistics() []message.Property {
 	var size, bytes, inflight, producers, consumers, cached int64
-	for _, d := range b.order {
+	for d := range b.named() {
 		producers += int64(d.producerCount)
 		consumers += int64(len(d.consumers) + len(d.nets))
 		bytes += d.counts.Bytes

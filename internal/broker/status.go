@@ -21,6 +21,23 @@ type Status struct {
 	StoreBytes   int64
 	StoreFull    bool
 	Destinations []DestinationStatus
+	// Subscriptions are the durable ones, in the order of their making.
+	Subscriptions []SubscriptionStatus
+}
+
+// SubscriptionStatus is one durable subscription at one moment.
+type SubscriptionStatus struct {
+	ClientID    string
+	Name        string
+	Destination message.Destination // what is subscribed to
+	Selector    string
+	NoLocal     bool
+	Consumer    string        // the address of its consumer; "" when it is away
+	Since       time.Duration // since when the consumer is there, or away; ago
+	Size        int64         // messages: waiting and in flight
+	InFlight    int
+	Counts      DestinationCounts
+	Reasons     map[message.Reason]int64
 }
 
 // DestinationStatus is one destination at one moment.
@@ -47,12 +64,29 @@ func (b *Broker) Status() Status {
 		StoreBytes: space.UsedBytes, StoreFull: space.Full}
 	s.Counts.Reasons = copyReasons(b.counts.Reasons)
 	budget := waitsOfAll
-	for _, d := range b.order {
+	for d := range b.named() {
 		one := d.status()
 		one.Waits = d.waits(b, &budget)
 		s.Destinations = append(s.Destinations, one)
 	}
+	for _, d := range b.order {
+		if d.sub != nil {
+			s.Subscriptions = append(s.Subscriptions, d.sub.status())
+		}
+	}
 	return s
+}
+
+func (s *subscription) status() SubscriptionStatus {
+	out := SubscriptionStatus{ClientID: s.key.clientID, Name: s.key.name,
+		Destination: s.dest.name, Selector: s.text, NoLocal: s.noLocal,
+		Since: s.b.env.Mono() - s.since, Size: s.dest.queue.Len(),
+		InFlight: s.dest.queue.OutCount(), Counts: s.dest.counts,
+		Reasons: copyReasons(s.dest.reasons)}
+	if s.active != nil {
+		out.Consumer = s.active.conn.remote.Address
+	}
+	return out
 }
 
 func (d *destination) status() DestinationStatus {
@@ -71,7 +105,8 @@ func copyReasons(m map[message.Reason]int64) map[message.Reason]int64 {
 	return out
 }
 
-// Explanation says why the messages of a queue are where they are.
+// Explanation says why the messages of a queue, or of a topic's durable subscriptions, are where
+// they are.
 type Explanation struct {
 	Status DestinationStatus
 	Rows   []ExplainRow // by number of messages, the most first
@@ -125,18 +160,25 @@ var releases = map[message.Reason]string{
 // explainSlice is how many copies one slice of an explanation looks at.
 const explainSlice = 1000
 
-// Explain looks at every message of a queue that is in memory, or at one, and tells what holds it.
-// It works in slices and reads the store by pages; done is called when it is through, with nil when
-// there is no such queue or it was removed meanwhile.
+// Explain looks at every message that is in memory of a queue, or of a topic's durable
+// subscriptions, or at one, and tells what holds it. It works in slices and reads the store by
+// pages; done is called when it is through, with nil when there is no such destination or it was
+// removed meanwhile.
 func (b *Broker) Explain(name message.Destination, id *message.MessageID,
 	done func(*Explanation)) {
 	d := b.find(name)
-	if d == nil || d.queue == nil {
+	if d == nil {
 		done(nil)
 		return
 	}
-	e := &explainer{b: b, d: d, id: id, done: done, rows: map[rowKey]*ExplainRow{}}
-	e.slice()
+	e := &explainer{b: b, named: d, id: id, done: done, rows: map[rowKey]*ExplainRow{}}
+	if d.queue != nil {
+		e.todo = []*destination{d}
+	}
+	for _, s := range d.subs {
+		e.todo = append(e.todo, s.dest)
+	}
+	e.begin()
 }
 
 type rowKey struct {
@@ -145,19 +187,37 @@ type rowKey struct {
 }
 
 type explainer struct {
-	b     *Broker
-	d     *destination
-	id    *message.MessageID
-	next  uint64 // sequence to go on with
-	rows  map[rowKey]*ExplainRow
-	found bool
-	view  *queue.View // of what is in the store alone
-	done  func(*Explanation)
+	b      *Broker
+	named  *destination   // what was asked about
+	todo   []*destination // the queues that are left
+	d      *destination   // the queue that is looked at
+	id     *message.MessageID
+	next   uint64 // sequence to go on with
+	rows   map[rowKey]*ExplainRow
+	found  bool
+	stored int64
+	view   *queue.View // of what is in the store alone
+	done   func(*Explanation)
+}
+
+// begin goes on with the next queue.
+func (e *explainer) begin() {
+	if len(e.todo) == 0 {
+		e.finish()
+		return
+	}
+	e.d, e.todo = e.todo[0], e.todo[1:]
+	e.next = 0
+	e.slice()
 }
 
 func (e *explainer) slice() {
-	if e.d.gone {
+	switch {
+	case e.named.gone:
 		e.done(nil)
+		return
+	case e.d.gone:
+		e.begin()
 		return
 	}
 	e.next = e.d.queue.Walk(e.next, explainSlice, func(c *queue.Copy) {
@@ -175,14 +235,33 @@ func (e *explainer) slice() {
 		e.page()
 		return
 	}
-	e.finish()
+	e.through()
+}
+
+// through counts what is stored alone, and goes on.
+func (e *explainer) through() {
+	n := e.d.queue.StoredOnly()
+	if n > 0 && len(e.d.queue.Slots()) == 0 && e.id == nil {
+		e.row(message.NoConsumer, e.nobody()).Count += n
+		n = 0
+	}
+	e.stored += n
+	e.begin()
+}
+
+// nobody names who should consume: the durable subscription, "" for a queue.
+func (e *explainer) nobody() string {
+	if e.d.sub != nil {
+		return "durable subscription " + e.d.sub.String()
+	}
+	return ""
 }
 
 // page looks for the message in the next page of what is in the store alone.
 func (e *explainer) page() {
 	from, to := e.view.NextStored()
 	if to == 0 {
-		e.finish()
+		e.through()
 		return
 	}
 	e.b.journal.beforeRead(func() {
@@ -190,20 +269,22 @@ func (e *explainer) page() {
 			To: store.Seq(to), Count: queue.PageCopies, Bytes: queue.PageBytes},
 			func(page []store.Stored, err error) {
 				switch {
-				case e.d.gone:
+				case e.named.gone:
 					e.done(nil)
+				case e.d.gone:
+					e.begin()
 				case err != nil || len(page) == 0:
 					e.view.Read(to) // unreadable ones are told of where they are needed
 					e.page()
 				default:
 					e.view.Read(uint64(page[len(page)-1].Seq) + 1)
-					e.stored(page)
+					e.inPage(page)
 				}
 			})
 	})
 }
 
-func (e *explainer) stored(page []store.Stored) {
+func (e *explainer) inPage(page []store.Stored) {
 	for _, c := range e.d.host.copies(page) {
 		if c.Message.ID != *e.id {
 			continue
@@ -214,7 +295,7 @@ func (e *explainer) stored(page []store.Stored) {
 		} else {
 			e.look(c)
 		}
-		e.finish()
+		e.through()
 		return
 	}
 	e.page()
@@ -232,7 +313,7 @@ func (e *explainer) look(c *queue.Copy) {
 		return
 	}
 	if len(e.d.queue.Slots()) == 0 {
-		e.add(message.NoConsumer, "", c)
+		e.add(message.NoConsumer, e.nobody(), c)
 		return
 	}
 	e.d.queue.Refusals(c, func(s *queue.Slot, v message.Verdict) {
@@ -296,14 +377,10 @@ func (e *explainer) row(r message.Reason, who string) *ExplainRow {
 }
 
 func (e *explainer) finish() {
-	x := &Explanation{Status: e.d.status(), Stored: e.d.queue.StoredOnly(), Found: e.found}
-	if x.Stored > 0 && len(e.d.queue.Slots()) == 0 && e.id == nil {
-		e.row(message.NoConsumer, "").Count += x.Stored
-		x.Stored = 0
-	}
-	for k, n := range e.d.parkedOf {
+	x := &Explanation{Status: e.named.status(), Stored: e.stored, Found: e.found}
+	for k, n := range e.named.parkedOf {
 		if n > 0 && e.id == nil {
-			e.row(e.d.lack[k], "sends that wait for space").Count += int64(n)
+			e.row(e.named.lack[k], "sends that wait for space").Count += int64(n)
 		}
 	}
 	for _, r := range e.rows {

@@ -70,7 +70,9 @@ func (b *Broker) publish(d *destination, m *message.Message) {
 	d.counts.Bytes += m.Size()
 	b.counts.Enqueued++
 	for _, s := range d.consumers {
-		s.publish(d, d.name, m)
+		if s.durable == nil {
+			s.publish(d, d.name, m)
+		}
 	}
 	for _, n := range d.nets {
 		n.publish(d, m)

@@ -206,6 +206,12 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 		for _, t := range b.resolve(a.m) {
 			if t.dest.queue == nil || b.isRequest(t.dest, t.m) {
 				rest = append(rest, t)
+				b.retain(t.dest, t.m, nil, func(d *destination, m *message.Message,
+					seq uint64) *queue.Copy {
+					c := d.queue.ReserveAs(seq, m, b.env.Mono(), tx)
+					copies = append(copies, committing{d, c})
+					return c
+				})
 				continue
 			}
 			t.dest.reserve(b)
@@ -242,7 +248,7 @@ func (tx *transaction) takeAcked() []committing {
 	for _, s := range tx.acks {
 		s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
-			d := b.home(e.Destination, e.Ref)
+			d := s.home(e.Destination, e.Ref)
 			if d == nil || e.Ref.Owner != any(s) && e.Ref.Owner != any(tx) {
 				return
 			}

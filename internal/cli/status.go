@@ -103,6 +103,9 @@ func printStatus(out io.Writer, st *manage.Status, all bool) {
 	}
 	w.Flush()
 	printDestinations(out, st.Destinations, all)
+	for i := range st.Subscriptions {
+		fmt.Fprintf(out, "  durable %s\n", subscription(&st.Subscriptions[i]))
+	}
 	if len(st.Reasons) > 0 {
 		fmt.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
 			reasonList(st.Reasons))
@@ -136,6 +139,24 @@ func printDestinations(out io.Writer, list []manage.Destination, all bool) {
 	for _, line := range waits {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
+}
+
+// subscription is a durable subscription in a line.
+func subscription(s *manage.Subscription) string {
+	text := fmt.Sprintf("%s of %s on %s: %s", s.Name, s.ClientID, s.Destination,
+		count(s.Size, "message"))
+	if s.InFlight > 0 {
+		text += fmt.Sprintf(", %d in flight", s.InFlight)
+	}
+	if s.Consumer != "" {
+		text += "; consumer at " + s.Consumer + " for " + age(s.SinceMs)
+	} else {
+		text += "; away for " + age(s.SinceMs)
+	}
+	if s.Selector != "" {
+		text += "; selector " + s.Selector
+	}
+	return text + mark(s.NoLocal, "; noLocal")
 }
 
 func bridgeWay(b *manage.Bridge) string {

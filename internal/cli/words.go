@@ -45,7 +45,7 @@ failed; 2 for a wrong command line; 3 when the broker cannot be reached.`,
 	"consumerAckMode": "AUTO_ACKNOWLEDGE, CLIENT_ACKNOWLEDGE, DUPS_OK_ACKNOWLEDGE," +
 		" INDIVIDUAL_ACKNOWLEDGE or SESSION_TRANSACTED.",
 	"consumerDurable": "Use a durable subscription of a topic, named after the thread (consumer-1," +
-		" ...). Only with ActiveMQ: Hopwire refuses durable subscriptions.",
+		" ...). It keeps what is sent while the consumer is away.",
 	"consumerClientID": "Client id; --durable needs one.",
 	"consumerWait": "End when nothing came so long; with a unit, as 500ms or 10s. 0 waits for ever," +
 		" as ActiveMQ's consumer does.",

@@ -37,13 +37,15 @@ type Status struct {
 	Connectors   []Connector   `json:"connectors"`
 	Bridges      []Bridge      `json:"bridges"`
 	Destinations []Destination `json:"destinations"`
-	Connections  int           `json:"connections"`
-	MemoryBytes  int64         `json:"memoryBytes"`
-	MemoryLimit  int64         `json:"memoryLimitBytes"`
-	StoreBytes   int64         `json:"storeBytes"`
-	StoreFull    bool          `json:"storeFull"`
-	Totals       Totals        `json:"totals"`
-	Reasons      []ReasonCount `json:"reasons"`
+	// Subscriptions are the durable ones.
+	Subscriptions []Subscription `json:"subscriptions,omitempty"`
+	Connections   int            `json:"connections"`
+	MemoryBytes   int64          `json:"memoryBytes"`
+	MemoryLimit   int64          `json:"memoryLimitBytes"`
+	StoreBytes    int64          `json:"storeBytes"`
+	StoreFull     bool           `json:"storeFull"`
+	Totals        Totals         `json:"totals"`
+	Reasons       []ReasonCount  `json:"reasons"`
 }
 
 // Connector is a transport connector: a port.
@@ -87,6 +89,22 @@ type Destination struct {
 	// Waits are the reasons that keep the oldest messages waiting here, the most frequent first; with
 	// NO_CONSUMER also those for which bridges take none. An Explanation looks at every message.
 	Waits []string `json:"waits,omitempty"`
+}
+
+// Subscription is a durable subscription.
+type Subscription struct {
+	ClientID    string        `json:"clientId"`
+	Name        string        `json:"name"`
+	Destination string        `json:"destination"` // a topic, a pattern, or several
+	Selector    string        `json:"selector,omitempty"`
+	NoLocal     bool          `json:"noLocal,omitempty"`
+	Consumer    string        `json:"consumer,omitempty"` // its address; "" when it is away
+	SinceMs     int64         `json:"sinceMs"`            // there, or away
+	Size        int64         `json:"size"`
+	InFlight    int           `json:"inFlight"`
+	Enqueued    int64         `json:"enqueued"`
+	Dequeued    int64         `json:"dequeued"`
+	Reasons     []ReasonCount `json:"reasons,omitempty"`
 }
 
 // Bridge is one network bridge, made by us or by a peer.
@@ -162,6 +180,13 @@ func (s *Status) FromBroker(b broker.Status) {
 	s.Reasons = reasons(b.Counts.Reasons)
 	for i := range b.Destinations {
 		s.Destinations = append(s.Destinations, destination(&b.Destinations[i]))
+	}
+	for _, x := range b.Subscriptions {
+		s.Subscriptions = append(s.Subscriptions, Subscription{ClientID: x.ClientID, Name: x.Name,
+			Destination: x.Destination.String(), Selector: x.Selector, NoLocal: x.NoLocal,
+			Consumer: x.Consumer, SinceMs: x.Since.Milliseconds(), Size: x.Size,
+			InFlight: x.InFlight, Enqueued: x.Counts.Enqueued, Dequeued: x.Counts.Dequeued,
+			Reasons: reasons(x.Reasons)})
 	}
 }
 

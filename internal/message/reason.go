@@ -47,6 +47,8 @@ const (
 	NotDurable           Reason = "NOT_DURABLE"
 	NotEncodable         Reason = "NOT_ENCODABLE"
 	LoginRefused         Reason = "LOGIN_REFUSED"
+	Unsubscribed         Reason = "UNSUBSCRIBED"
+	OfflineTimeout       Reason = "OFFLINE_TIMEOUT"
 	ConnectionGone       Reason = "CONNECTION_GONE"
 	TempUnseen           Reason = "TEMP_UNSEEN"
 )

@@ -28,6 +28,7 @@ type Client struct {
 	sequence  int64
 	tx        *clientTx
 	onDown    func()
+	steady    bool     // every connection has the same client id
 	unsure    []unsure // sent, wants an answer and has none
 	// Refusals are the errors that the broker reported without being asked.
 	Refusals []string
@@ -97,10 +98,23 @@ func (c *Client) open(n *Node, again bool) {
 	c.end.does, c.end.recv, c.end.down = map[int32]func(*life){}, c.receive, c.lost
 	n.life.accept(s.ends[1], 0, "openwire")
 	c.w.trace("%s: connects to %s", c.name, n.cfg.Name)
-	c.send(&message.ConnectionInfo{ID: c.id, ClientID: fmt.Sprintf("%s-%d", c.name, c.conns),
+	c.send(&message.ConnectionInfo{ID: c.id, ClientID: c.clientID(),
 		FaultTolerant: again, FailoverReconnect: again})
 	c.send(&message.SessionInfo{ID: message.SessionID{Connection: c.id, Value: 1}})
 	c.send(&message.ProducerInfo{ID: c.producer()})
+}
+
+// Steady has all connections of the client use one client id, as one with durable subscriptions.
+func (c *Client) Steady() *Client {
+	c.steady = true
+	return c
+}
+
+func (c *Client) clientID() string {
+	if c.steady {
+		return c.name
+	}
+	return fmt.Sprintf("%s-%d", c.name, c.conns)
 }
 
 // Temp makes a temporary queue of the client's connection.

@@ -27,6 +27,7 @@ type Wants struct {
 	Batch    int           // ClientAck and Transacted; default 1
 	Work     time.Duration // how long the application handles one message
 	NoLocal  bool
+	Durable  string // name of its durable subscription
 	// Handle sees each message when the application gets it; nil does nothing.
 	Handle func(*message.Message)
 }
@@ -60,7 +61,8 @@ func (c *Client) Consume(w Wants) *Consumer {
 	c.consumers[s.id] = s
 	c.order = append(c.order, s)
 	c.send(&message.ConsumerInfo{ID: s.id, Destination: w.From, Selector: w.Selector,
-		PrefetchSize: int32(max(0, w.Prefetch)), NoLocal: w.NoLocal, DispatchAsync: true})
+		PrefetchSize: int32(max(0, w.Prefetch)), NoLocal: w.NoLocal,
+		SubscriptionName: w.Durable, DispatchAsync: true})
 	c.w.trace("%s: consumes %s at %s", c.name, w.From, c.node.cfg.Name)
 	if w.Prefetch < 0 {
 		s.pull()

@@ -2,6 +2,11 @@
 // survive a crash as a prefix, pages of messages, and a few small facts. Package storetest holds
 // every implementation to it.
 //
+// A message of a topic is kept once, in the topic's log. Each durable subscription is a destination
+// of its own, whose messages are references to those of one or, when it subscribes to a pattern,
+// several logs. Sequences of a log and of its subscriptions are the same numbers: message and
+// reference have one sequence. They have holes, since one counter serves all topics.
+//
 // A Store is driven by one Committer, which merges the batches of many turns into one sync and
 // answers on the broker's loop.
 package store
@@ -15,19 +20,40 @@ type DestID uint64
 type Seq uint64
 
 // Header is what is kept of a destination beside its messages; start-up reads headers only.
-// Count and Bytes are of the stored messages; every stored sequence is >= Head and < Reserved.
+// Every stored sequence is >= Head and < Reserved.
 type Header struct {
 	ID          DestID
 	Destination message.Destination
-	Reserved    Seq // sequences below it may have been given out; raised in blocks
-	Head        Seq
-	Count       int64
-	Bytes       int64
+	// Subscription makes the destination a subscription, and Destination what it subscribes to: a
+	// topic, a pattern or a composite of topics. It is nil for queues and logs. It and the kind of
+	// Destination are the same in all headers of an id.
+	Subscription *Subscription
+	Reserved     Seq // sequences below it may have been given out; raised in blocks
+	// Head is a log's only way to end messages: what is below it is gone, and no reference to it
+	// is left. It does not fall.
+	Head Seq
+	// Count and Bytes are of the stored messages, of a subscription of the references and the
+	// messages that they are to. Of a log nobody looks at them.
+	Count int64
+	Bytes int64
 	// ForwardedBelow holds, per peer broker, a sequence such that no message at or above it was
 	// ever handed to a link to that peer.
 	ForwardedBelow map[message.BrokerID]Seq
 	// DeliveredBelow is a sequence such that no message at or above it was ever given to a client.
 	DeliveredBelow Seq
+}
+
+// IsLog reports whether the destination keeps the messages of a topic for its subscriptions.
+func (h *Header) IsLog() bool {
+	return h.Destination.Kind == message.Topic && h.Subscription == nil
+}
+
+// Subscription says whose a durable subscription is and what it takes.
+type Subscription struct {
+	ClientID string
+	Name     string
+	Selector string
+	NoLocal  bool
 }
 
 // Key is the identity under which a receipt remembers an arrival.
@@ -47,8 +73,9 @@ type PeerReceipts struct {
 	List []Receipt // ascending by N, all N < Next
 }
 
-// Stored is one message as a page read gives it. Of a Message everything is kept but its command
-// Header and Data; empty and nil BrokerPath and Cluster are the same.
+// Stored is one message as a page read gives it, of a reference the message that it is to. Of a
+// Message everything is kept but its command Header and Data; empty and nil BrokerPath and Cluster
+// are the same.
 type Stored struct {
 	Seq        Seq
 	Redelivery int32
@@ -63,12 +90,16 @@ const (
 	Nothing         OpKind = iota // cancelled
 	PutHeader                     // Header
 	DropDestination               // Dest: header, messages, receipts, all; the id is not used again
-	PutMessage                    // Dest, Seq, Message: a key is written once
-	DeleteMessage                 // Dest, Seq, Expiration (exactly the message's)
-	SetRedelivery                 // Dest, Seq, Count: of a stored message
+	PutMessage                    // Dest, Seq, Message: a key is written once; not to a subscription
+	DeleteMessage                 // Dest, Seq, Expiration (exactly the message's); not of a log
+	SetRedelivery                 // Dest, Seq, Count: of a stored message or reference
 	PutReceipt                    // Dest, Peer, Receipt: refused (Internal) unless N rises
 	DropReceipts                  // Dest, Peer: all with N < Receipt.N
 	PutMeta                       // Name, Value; a nil Value deletes
+	// PutReference uses Dest, Seq, Source, Expiration: message Seq of the subscription Dest is the
+	// one that the log Source has at Seq, put earlier or in the same batch. A key is written once.
+	// Deleting it leaves the log alone. A log is dropped with, or after, all references to it.
+	PutReference
 )
 
 // Op is one change. Only the fields its kind names are set.
@@ -76,6 +107,7 @@ type Op struct {
 	Kind       OpKind
 	Dest       DestID
 	Seq        Seq
+	Source     DestID           // a log
 	Message    *message.Message // not changed by anybody after it was handed over
 	Header     *Header          // a copy made for the batch
 	Expiration int64            // ms since the epoch, 0 never
@@ -93,15 +125,19 @@ type Batch struct {
 	Bytes int64 // of the messages put, for turn and commit limits
 }
 
-// Puts reports whether the batch puts a message: only such a batch is refused when space is low.
+// Puts reports whether the batch puts a message or a reference: only such a batch is refused when
+// space is low.
 func (b *Batch) Puts() bool {
 	for i := range b.Ops {
-		if b.Ops[i].Kind == PutMessage {
+		if b.Ops[i].Puts() {
 			return true
 		}
 	}
 	return false
 }
+
+// Puts reports whether the operation puts a message or a reference.
+func (o *Op) Puts() bool { return o.Kind == PutMessage || o.Kind == PutReference }
 
 // PageRequest asks for stored messages of one destination in ascending sequence, From <= seq < To.
 // A page ends with the message that is its Count-th or that brings the sum of message sizes to
@@ -114,7 +150,7 @@ type PageRequest struct {
 	Bytes int64
 }
 
-// ExpiredRef names a stored message whose time is over.
+// ExpiredRef names a stored message of a queue, or a reference, whose time is over.
 type ExpiredRef struct {
 	Dest       DestID
 	Seq        Seq
@@ -150,7 +186,7 @@ type Store interface {
 	Receipts(dest DestID) ([]PeerReceipts, error)
 	// Expired gives stored messages whose expiration is before the time (ms since the epoch),
 	// in the order of expiration, destination and sequence, at most limit: from the first on, or
-	// behind after when it is not nil.
+	// behind after when it is not nil. References are among them, the messages of logs are not.
 	Expired(after *ExpiredRef, before int64, limit int) ([]ExpiredRef, error)
 	// Space tells what room there is. It may be called from any goroutine at any time.
 	Space() Space

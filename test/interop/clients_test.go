@@ -54,7 +54,8 @@ func TestAJMSProgramSeesWhatItSeesOfActiveMQ(t *testing.T) {
 }
 
 func playAll(t *testing.T, b *broker.Broker, v jms.Version) {
-	all := slices.Concat(queueScenarios, transactionScenarios, otherScenarios)
+	all := slices.Concat(queueScenarios, transactionScenarios, durableScenarios,
+		otherScenarios)
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
 			d := jms.Start(t, v)

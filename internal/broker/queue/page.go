@@ -77,6 +77,9 @@ func (q *Queue) TakeStored(c *Copy, owner any) bool {
 	return true
 }
 
+// Absent tells that no copy from <= seq < to is stored that is not in memory.
+func (q *Queue) Absent(from, to uint64) { q.gaps = q.gaps.cut(from, to) }
+
 // Undecided reports whether it shows later what a ready subscription gets: a page is on its way, or
 // Known is waited for.
 func (q *Queue) Undecided() bool { return q.reading || q.unknown }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"sort"
+	"strconv"
 	"time"
 
 	"hopwire/internal/loop"
@@ -97,6 +98,27 @@ func (q *Queue) ResidentBytes() int64 { return q.resident }
 
 // Slots gives the slots in the order of attaching; it must not be changed.
 func (q *Queue) Slots() []*Slot { return q.slots }
+
+// AddAs is Add for a copy whose sequence is given, at or above NextSeq.
+func (q *Queue) AddAs(seq uint64, m *message.Message, now time.Duration) *Copy {
+	q.skip(seq)
+	return q.Add(m, now)
+}
+
+// ReserveAs is Reserve for a copy whose sequence is given, at or above NextSeq.
+func (q *Queue) ReserveAs(seq uint64, m *message.Message, now time.Duration, owner any) *Copy {
+	q.skip(seq)
+	return q.Reserve(m, now, owner)
+}
+
+// skip makes seq the next sequence.
+func (q *Queue) skip(seq uint64) {
+	if seq < q.next {
+		panic("queue: sequence " + strconv.FormatUint(seq, 10) + " of " + q.Destination.String() +
+			" was given before")
+	}
+	q.next = seq
+}
 
 // Add makes the next copy and lets it wait.
 func (q *Queue) Add(m *message.Message, now time.Duration) *Copy {

@@ -31,7 +31,7 @@ func (k *connection) up(p wire.Peer) {
 	}
 	k.core = k.l.opt.Broker.Connect(k.session, broker.Remote{
 		Address:   p.Remote,
-		Connector: k.l.opt.Name, HopwireLevel: p.HopwireLevel,
+		Connector: k.l.opt.Name, HopwireLevel: p.HopwireLevel, LinkStealing: k.l.opt.LinkStealing,
 	}, duplex)
 	k.session.Send(k.l.opt.Broker.Greeting())
 }

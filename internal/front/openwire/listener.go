@@ -15,6 +15,8 @@ import (
 type Options struct {
 	Name string // the transport connector's name; default its URI
 	URI  string // tcp:// or nio://, with options
+	// LinkStealing lets a client connect again under its client id, which ends its old connection.
+	LinkStealing bool
 	// Broker and Hub are of one loop; the hub was made after the broker's EndTurn was hooked.
 	Broker *broker.Broker
 	Hub    *wire.Hub

@@ -19,16 +19,18 @@ const (
 // applier turns batches into one pebble batch. It lives as long as the store and keeps its
 // scratch space between calls.
 type applier struct {
-	s     *Store
-	b     *pebble.Batch
-	work  map[store.DestID]*work
-	order []*work // the values of work, as they came
-	put   []*work // to which the current batch put messages
-	swept []store.ExpiredRef
-	key   []byte
-	stop  []byte
-	value []byte
-	head  []byte
+	s      *Store
+	b      *pebble.Batch
+	work   map[store.DestID]*work
+	order  []*work // the values of work, as they came
+	put    []*work // to which the current batch put messages or references
+	refs   bool    // the current batch put references
+	format int     // what is put needs it
+	swept  []store.ExpiredRef
+	key    []byte
+	stop   []byte
+	value  []byte
+	head   []byte
 }
 
 // work is what one Apply does to one destination.
@@ -38,9 +40,11 @@ type work struct {
 	head     store.Seq // as d's, changed by the headers put
 	reserved store.Seq
 	header   bool
+	role     role
 	dropped  bool
 	deleted  []store.Seq
-	putLo    store.Seq // the current batch put sequences in [putLo, putHi)
+	logged   []store.Seq // of a log: what this Apply put
+	putLo    store.Seq   // the current batch put sequences in [putLo, putHi)
 	putHi    store.Seq
 	drops    []message.BrokerID // peers of which receipts were dropped
 }
@@ -66,11 +70,16 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	a := &s.apply
 	b := s.db.NewBatch()
 	a.b, a.work = b, map[store.DestID]*work{}
-	a.order, a.put, a.swept = a.order[:0], a.put[:0], a.swept[:0]
+	a.order, a.put, a.swept, a.format = a.order[:0], a.put[:0], a.swept[:0], formatQueues
 	err := a.add(batches)
 	if err == nil {
 		s.space.logs.Add(int64(b.Len()))
-		err = s.inWriter(func() error { return s.db.Apply(b, pebble.Sync) })
+		err = s.inWriter(func() error {
+			if err := s.raiseFormat(a.format); err != nil {
+				return err
+			}
+			return s.db.Apply(b, pebble.Sync)
+		})
 		if s.hasFailed() {
 			return s.failure // and the batch is left to pebble, which may still be at it
 		}
@@ -86,6 +95,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 func (a *applier) add(batches []*store.Batch) error {
 	a.sweepOrphans()
 	for _, b := range batches {
+		a.setRoles(b)
 		for i := range b.Ops {
 			if err := a.op(&b.Ops[i]); err != nil {
 				return err
@@ -107,6 +117,20 @@ func (a *applier) add(batches []*store.Batch) error {
 	return nil
 }
 
+// setRoles learns what the destinations are of which a batch puts the first header: the header may
+// come last.
+func (a *applier) setRoles(b *store.Batch) {
+	for i := range b.Ops {
+		op := &b.Ops[i]
+		if op.Kind != store.PutHeader {
+			continue
+		}
+		if w := a.of(op.Header.ID); !w.header {
+			w.role = roleOf(op.Header)
+		}
+	}
+}
+
 // of gives the work on a destination, which is made known to readers: when they find its records
 // they must find it, too.
 func (a *applier) of(id store.DestID) *work {
@@ -119,7 +143,8 @@ func (a *applier) of(id store.DestID) *work {
 			a.s.dests[id] = d
 		}
 		a.s.mu.Unlock()
-		w = &work{id: id, d: d, head: d.head, reserved: d.reserved, header: d.header}
+		w = &work{id: id, d: d, head: d.head, reserved: d.reserved, header: d.header,
+			role: d.role}
 		a.work[id] = w
 		a.order = append(a.order, w)
 	}
@@ -135,17 +160,12 @@ func (a *applier) op(op *store.Op) error {
 		a.drop(op.Dest)
 	case store.PutMessage:
 		a.putMessage(op)
-		if invariants {
-			return a.checkNew(op)
-		}
+		return a.checkNew(op)
+	case store.PutReference:
+		a.putReference(op)
+		return a.checkNew(op)
 	case store.DeleteMessage:
-		w := a.of(op.Dest)
-		w.deleted = append(w.deleted, op.Seq)
-		if op.Expiration != 0 {
-			a.key = expiryKey(a.key[:0],
-				store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: op.Expiration})
-			a.singleDelete(a.key)
-		}
+		return a.deleteMessage(op)
 	case store.SetRedelivery:
 		w := a.of(op.Dest)
 		a.s.mu.Lock()
@@ -179,6 +199,9 @@ func (a *applier) deleteRange(start, end []byte) { _ = a.b.DeleteRange(start, en
 func (a *applier) putHeader(h *store.Header) {
 	w := a.of(h.ID)
 	w.header, w.head, w.reserved = true, h.Head, h.Reserved
+	if w.role == subscription {
+		a.format = formatTopics
+	}
 	a.key = destKey(a.key[:0], kindHeader, h.ID)
 	a.value = appendHeader(a.value[:0], h)
 	a.set(a.key, a.value)
@@ -186,11 +209,11 @@ func (a *applier) putHeader(h *store.Header) {
 
 func (a *applier) putMessage(op *store.Op) {
 	w, m := a.of(op.Dest), op.Message
-	if w.putLo == w.putHi {
-		w.putLo, w.putHi = op.Seq, op.Seq+1
-		a.put = append(a.put, w)
+	a.notePut(w, op.Seq)
+	if w.role == log {
+		a.format = formatTopics
+		w.logged = append(w.logged, op.Seq)
 	}
-	w.putLo, w.putHi = min(w.putLo, op.Seq), max(w.putHi, op.Seq+1)
 	size := len(m.Properties) + len(m.Content)
 	apart := size > a.s.opts.InlineBytes
 	a.value, a.head = appendRecord(a.value[:0], a.head, m, apart)
@@ -211,55 +234,52 @@ func (a *applier) putMessage(op *store.Op) {
 		copy(rec.Value[n:], m.Content)
 	}
 	_ = rec.Finish()
-	if m.Expiration != 0 {
-		a.s.mu.Lock()
-		a.s.expLow = min(a.s.expLow, m.Expiration)
-		a.s.putLow = min(a.s.putLow, m.Expiration)
-		a.s.mu.Unlock()
+	if w.role != log {
+		a.putExpiration(op, m.Expiration)
+	}
+}
+
+func (a *applier) putReference(op *store.Op) {
+	a.notePut(a.of(op.Dest), op.Seq)
+	a.refs = true
+	a.format = formatTopics
+	a.key = seqKey(a.key[:0], kindMessage, op.Dest, op.Seq)
+	a.value = appendReference(a.value[:0], op.Source)
+	a.set(a.key, a.value)
+	a.putExpiration(op, op.Expiration)
+}
+
+func (a *applier) notePut(w *work, seq store.Seq) {
+	if w.putLo == w.putHi {
+		w.putLo, w.putHi = seq, seq+1
+		a.put = append(a.put, w)
+	}
+	w.putLo, w.putHi = min(w.putLo, seq), max(w.putHi, seq+1)
+}
+
+func (a *applier) putExpiration(op *store.Op, t int64) {
+	if t == 0 {
+		return
+	}
+	a.s.mu.Lock()
+	a.s.expLow = min(a.s.expLow, t)
+	a.s.putLow = min(a.s.putLow, t)
+	a.s.mu.Unlock()
+	a.key = expiryKey(a.key[:0], store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: t})
+	a.set(a.key, nil)
+}
+
+func (a *applier) deleteMessage(op *store.Op) error {
+	w := a.of(op.Dest)
+	if w.role == log {
+		return message.Errorf(message.Internal,
+			"store: message %d of the log %d is deleted alone", op.Seq, op.Dest)
+	}
+	w.deleted = append(w.deleted, op.Seq)
+	if op.Expiration != 0 {
 		a.key = expiryKey(a.key[:0],
-			store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: m.Expiration})
-		a.set(a.key, nil)
-	}
-}
-
-// checkNew asserts that the key of a message was not written by an earlier Apply.
-func (a *applier) checkNew(op *store.Op) error {
-	old, err := a.s.get(a.s.db, seqKey(nil, kindMessage, op.Dest, op.Seq))
-	if err == nil && old != nil {
-		err = message.Errorf(message.Internal,
-			"store: message %d of destination %d was put twice", op.Seq, op.Dest)
-	}
-	return err
-}
-
-// checkPuts holds the puts of a batch to the headers at its end.
-func (a *applier) checkPuts(b *store.Batch) error {
-	fits := true
-	for _, w := range a.put {
-		fits = fits && w.header && w.putLo >= w.head && w.putHi <= w.reserved
-		w.putLo, w.putHi = 0, 0
-	}
-	a.put = a.put[:0]
-	if fits {
-		return nil
-	}
-	gone := func(put *store.Op) func(store.Op) bool { // by a later operation of the same batch
-		return func(op store.Op) bool {
-			return op.Dest == put.Dest && (op.Kind == store.DropDestination ||
-				op.Kind == store.DeleteMessage && op.Seq == put.Seq)
-		}
-	}
-	for i := range b.Ops {
-		op := &b.Ops[i]
-		if op.Kind != store.PutMessage || slices.ContainsFunc(b.Ops[i:], gone(op)) {
-			continue
-		}
-		w := a.work[op.Dest]
-		if !w.header || op.Seq < w.head || op.Seq >= w.reserved {
-			return message.Errorf(message.Internal,
-				"store: message %d put to destination %d outside of head %d and reserved %d",
-				op.Seq, op.Dest, w.head, w.reserved)
-		}
+			store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: op.Expiration})
+		a.singleDelete(a.key)
 	}
 	return nil
 }
@@ -270,7 +290,7 @@ func (a *applier) publish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range a.order {
-		w.d.head, w.d.reserved, w.d.header = w.head, w.reserved, w.header
+		w.d.head, w.d.reserved, w.d.header, w.d.role = w.head, w.reserved, w.header, w.role
 		if w.dropped {
 			delete(s.dests, w.id)
 		}

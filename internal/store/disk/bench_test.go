@@ -285,3 +285,163 @@ func used(dir string) (n int64) {
 	}
 	return n
 }
+
+// topicLoader puts messages in logs with references of all subscriptions. Logs have the ids 1 to
+// logs, subscriptions those above 100.
+type topicLoader struct {
+	loader
+	logs, subs, every int // a subscription takes every so many messages
+}
+
+func newTopicLoader(s store.Store, logs, subs, every int) *topicLoader {
+	return &topicLoader{*newLoader(s), logs, subs, every}
+}
+
+func (l *topicLoader) headers(b *store.Batch) {
+	if l.h.Reserved < l.next {
+		l.h.Reserved = l.next + 1000
+	}
+	for i := range l.logs + l.subs {
+		h := l.h
+		h.ID = store.DestID(1 + i)
+		h.Destination.Kind = message.Topic
+		if i >= l.logs {
+			h.ID = store.DestID(101 + i - l.logs)
+			h.Subscription = &store.Subscription{ClientID: "client", Name: "subscription"}
+		}
+		b.Ops = append(b.Ops, store.Op{Kind: store.PutHeader, Header: &h})
+	}
+}
+
+func (l *topicLoader) put(n int) error {
+	b := &store.Batch{}
+	for range n {
+		m := textMessage(l.r, l.next)
+		log := store.DestID(1 + int(l.next)%l.logs)
+		b.Ops = append(b.Ops, store.Op{Kind: store.PutMessage, Dest: log, Seq: l.next, Message: m})
+		b.Bytes += m.Size()
+		for i := range l.subs {
+			if (int(l.next)+i)%l.every == 0 {
+				b.Ops = append(b.Ops, store.Op{Kind: store.PutReference, Dest: store.DestID(101 + i),
+					Seq: l.next, Source: log})
+			}
+		}
+		l.next++
+	}
+	l.headers(b)
+	return l.s.Apply([]*store.Batch{b})
+}
+
+// drain pages all subscriptions in side by side and removes what they have, n an Apply.
+func (l *topicLoader) drain(n int) error {
+	for {
+		b := &store.Batch{}
+		for i := range l.subs {
+			id := store.DestID(101 + i)
+			p, err := l.s.Page(store.PageRequest{Dest: id, From: l.h.Head, To: l.next, Count: n})
+			if err != nil {
+				return err
+			}
+			for _, st := range p {
+				b.Ops = append(b.Ops, store.Op{Kind: store.DeleteMessage, Dest: id, Seq: st.Seq})
+			}
+		}
+		if len(b.Ops) == 0 {
+			return nil
+		}
+		l.h.Head = b.Ops[len(b.Ops)-1].Seq + 1
+		l.headers(b)
+		if err := l.s.Apply([]*store.Batch{b}); err != nil {
+			return err
+		}
+	}
+}
+
+func BenchmarkTopicCommit(b *testing.B) {
+	for _, subs := range []int{1, 10} {
+		b.Run(fmt.Sprint("subscriptions=", subs), func(b *testing.B) {
+			dir := b.TempDir()
+			l := newTopicLoader(openIn(b, dir, 0), 1, subs, 1)
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				if err := l.put(100); err != nil {
+					b.Fatal(err)
+				}
+				n += 100
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "msg/s")
+			for range 2 { // the second open finds the logs of the first emptied, and removes them
+				if err := l.s.Close(); err != nil {
+					b.Fatal(err)
+				}
+				l.s = openIn(b, dir, 0)
+			}
+			b.ReportMetric(float64(used(dir+"/db"))/float64(n), "disk-B/msg")
+			if err := l.s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+func BenchmarkTopicPage200(b *testing.B) {
+	for _, c := range []struct {
+		name        string
+		logs, every int
+	}{
+		{"all of a log", 1, 1},
+		{"a tenth of a log", 1, 10},
+		{"all of 8 logs", 8, 1},
+		{"all of 50 logs", 50, 1},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			l := newTopicLoader(openIn(b, b.TempDir(), 0), c.logs, 10, c.every)
+			for range 500 {
+				if err := l.put(100); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			r := store.PageRequest{Dest: 103, From: 1, To: l.next, Count: 200}
+			n := 0
+			for b.Loop() {
+				p, err := l.s.Page(r)
+				if err != nil {
+					b.Fatal(err)
+				}
+				n += len(p)
+				r.From = p[len(p)-1].Seq + 1
+				if len(p) < 200 || r.From+200*store.Seq(c.every) > l.next {
+					r.From = 1
+				}
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "msg/s")
+			if err := l.s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkTopicDrain removes 20,000 messages that 10 subscriptions have, 100 of each an Apply.
+func BenchmarkTopicDrain(b *testing.B) {
+	l := newTopicLoader(openIn(b, b.TempDir(), 0), 1, 10, 1)
+	for b.Loop() {
+		b.StopTimer()
+		for range 200 {
+			if err := l.put(100); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StartTimer()
+		if err := l.drain(100); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(20_000*float64(b.N)/b.Elapsed().Seconds(), "msg/s")
+	b.ReportMetric(200_000*float64(b.N)/b.Elapsed().Seconds(), "references/s")
+	if err := l.s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -10,16 +10,44 @@ import (
 // rangeSize is the number of removed keys in a row over which a range tombstone is laid.
 const rangeSize = 256
 
+// Of a log, what is below its head is removed when the head rose by rangeSize, or by apartSize when
+// there are bodies that have records of their own: one by one when it is less than fewSize.
+const (
+	apartSize = 16
+	fewSize   = 64
+)
+
+// role says what a destination's message records are, and how they end.
+type role uint8
+
+const (
+	queue        role = iota // messages, removed one by one
+	log                      // messages, removed by raising the head
+	subscription             // references, removed one by one
+)
+
+func roleOf(h *store.Header) role {
+	switch {
+	case h.Subscription != nil:
+		return subscription
+	case h.IsLog():
+		return log
+	}
+	return queue
+}
+
 // dest is what is remembered of a destination. Its size does not depend on the backlog.
 // Readers look at the first group, under the store's lock; the second belongs to Apply.
 type dest struct {
 	header bool // one was put; without it there are no messages
 	head   store.Seq
+	role   role
 	loaded bool // facts and bodies are right; before that anything may be there
 	facts  span // sequences that may have a record of facts
 
 	reserved store.Seq
-	laid     store.Seq // all of the destination's keys below it are under a range tombstone
+	laid     store.Seq // nothing is to be removed below it
+	gone     int       // of a subscription: references removed since laid was raised
 	runs     []run     // removed messages in a row at or above laid, at most maxRuns, ascending
 	bodies   span      // sequences that may have a record of their own for the body
 	peers    map[message.BrokerID]*receipts
@@ -94,6 +122,6 @@ func (d *dest) forgetShortest() {
 
 // raise notes that everything below head is under a range tombstone.
 func (d *dest) raise(head store.Seq) {
-	d.laid = head
+	d.laid, d.gone = head, 0
 	d.runs = slices.DeleteFunc(d.runs, func(r run) bool { return r.to <= head })
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -17,23 +15,21 @@ import (
 	"hopwire/internal/store"
 )
 
-const (
-	dbName     = "db"     // pebble's folder inside the store's
-	formatName = "format" // the file that tells the format of the folder
-	formatLine = "hopwire store "
-	format     = 1
-)
+const dbName = "db" // pebble's folder inside the store's
 
 // Store is a store in a folder. Apply is for one goroutine, the reads for any.
 type Store struct {
 	opts  Options
 	lock  io.Closer
+	fs    patientFS // below pebble
 	db    *pebble.DB
 	space *space
 	jobs  chan func()     // to the goroutine that writes; see inWriter
 	run   *rungroup.Group // the writing goroutine, and the one of Close
 	watch *rungroup.Group // the one that watches space
-	apply applier         // belongs to Apply
+	apply applier         // belongs to Apply, as format does
+
+	format int // of the folder
 
 	failOnce sync.Once
 	failed   chan struct{} // closed after failure is set
@@ -84,15 +80,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // open does what is left once the folder is ours.
 func (s *Store) open(fs vfs.FS) error {
-	if err := checkFormat(fs, s.opts.Dir); err != nil {
+	var err error
+	if s.format, err = checkFormat(fs, s.opts.Dir); err != nil {
 		return err
 	}
 	s.opts.fit(fs)
 	s.space = newSpace(fs, &s.opts, s.fail)
+	s.fs = patientFS{fs, s.space}
 	s.run.Go("store write", s.writeAll)
-	err := s.inWriter(func() (err error) {
+	err = s.inWriter(func() (err error) {
 		dir := fs.PathJoin(s.opts.Dir, dbName)
-		s.db, err = pebble.Open(dir, s.pebbleOptions(patientFS{fs, s.space}))
+		s.db, err = pebble.Open(dir, s.pebbleOptions(s.fs))
 		if err != nil {
 			kind := message.Unavailable
 			if pebble.IsCorruptionError(err) {
@@ -264,60 +262,4 @@ func syncDir(fs vfs.FS, dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-// checkFormat refuses the folder of a newer program, and marks a new one.
-func checkFormat(fs vfs.FS, dir string) error {
-	name := fs.PathJoin(dir, formatName)
-	f, err := fs.Open(name)
-	if os.IsNotExist(err) || errors.Is(err, os.ErrNotExist) {
-		if _, err := fs.Stat(fs.PathJoin(dir, dbName)); err == nil {
-			return message.Errorf(message.Corrupt,
-				"store %s: the file %s is missing beside %s: restore it from a backup",
-				dir, formatName, dbName)
-		}
-		return writeFormat(fs, dir)
-	}
-	if err != nil {
-		return message.Errorf(message.Unavailable, "store %s: %w", dir, err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 100))
-	if err != nil {
-		return message.Errorf(message.Unavailable, "store %s: %w", dir, err)
-	}
-	var n int
-	line := strings.TrimSpace(string(text))
-	if _, err := fmt.Sscanf(line, formatLine+"%d", &n); err != nil {
-		return message.Errorf(message.Corrupt, "store %s: %s says %q: this is no Hopwire store",
-			dir, formatName, line)
-	}
-	if n > format {
-		return message.Errorf(message.IllegalState,
-			"store %s: it has format %d, this program knows up to %d: use the newer program",
-			dir, n, format)
-	}
-	return nil
-}
-
-func writeFormat(fs vfs.FS, dir string) error {
-	name := fs.PathJoin(dir, formatName)
-	write := func() error {
-		f, err := fs.Create(name+".new", vfs.WriteCategoryUnspecified)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(f, "%s%d\n", formatLine, format)
-		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-			return err
-		}
-		if err := fs.Rename(name+".new", name); err != nil {
-			return err
-		}
-		return syncDir(fs, dir)
-	}
-	if err := write(); err != nil {
-		return message.Errorf(message.Unavailable, "store %s: cannot begin it: %w", dir, err)
-	}
-	return nil
 }

@@ -2,9 +2,10 @@
 //
 // # The folder
 //
-// "lock" is locked while a store is open; its text names the holder. "format" tells the format;
-// a newer one is refused. "ballast" takes a quarter of the reserve, to be given back when the disk
-// is full. "db" is pebble's.
+// "lock" is locked while a store is open; its text names the holder. "format" tells the format; a
+// newer one is refused. It is 1 until the first subscription, and 2 from then on: a program that
+// knows no logs and references does not open it. "ballast" takes a quarter of the reserve, to be
+// given back when the disk is full. "db" is pebble's.
 //
 // # Records
 //
@@ -12,9 +13,10 @@
 //
 //	h dest              header; rewritable
 //	m dest seq          message: flags, ids, headers, and properties and body up to InlineBytes; once
+//	                    in a subscription a reference: the id of the log that has it at seq; once
 //	b dest seq          properties and body of a larger message; once
 //	d dest seq          facts that change: the redelivery count; rewritable
-//	e time dest seq     expiration, ms since the epoch with the sign bit turned; once
+//	e time dest seq     expiration, ms since the epoch with the sign bit turned; not of logs; once
 //	R dest peer n       receipt; once
 //	q dest peer         mark below which the receipts of a peer are dropped; rewritable
 //	M name              small fact; rewritable
@@ -24,12 +26,25 @@
 // reused, so no key is written again after its removal. Pebble reports keys that were written
 // twice when it meets them, which ends the store; with -tags invariants each put is checked.
 //
+// # Topics
+//
+// A page of a subscription goes through its references and, beside them, with an iterator through
+// each log that they are to, up to 64; what is of more logs is got alone. All of it is of one
+// snapshot.
+//
+// A log's messages end by its head alone. What is below it cannot be seen, since a page of a log
+// begins at the head that its snapshot has, and is removed when the head rose by 256, or by 16 when
+// there are b records: one by one when it is less than 64 messages, since one counter serves all
+// topics and a log may have few of the numbers, otherwise under a range tombstone. How far that was
+// done is not kept, so the first time after a start it is done from the begin.
+//
 // # Tombstones
 //
 // A removed message leaves a tombstone until compactions carry it to the bottom, and a seek that
 // meets many is slow (0.7 s behind 950,000 of them). So no read starts below the destination's
 // head, which the header keeps; rows of 256 and more removed messages, wherever they are, and
-// whatever lies below a head that rose by as much, get a range tombstone laid over them; and the
+// whatever lies below a head that rose by as much, get a range tombstone laid over them (of a
+// subscription, whose sequences have holes, when as many references were removed); and the
 // look for expired messages starts where the last one found the first. Receipts are dropped by
 // raising a mark, with a range tombstone every 256.
 //
@@ -71,4 +86,19 @@
 //	  on disk, loaded and drained        634, 105 MiB    654, 78 MiB
 //
 // Hence one record up to 4 KiB.
+//
+// A topic against a queue, best of six runs beside other work, same messages:
+//
+//	                                     queue           1 subscription  10 subscriptions
+//	commit, 100 a sync                   66,000 msg/s    76,000 msg/s    62,000 msg/s
+//	on disk, loaded                                      576 B/msg       626 B/msg
+//	page of 200                          0.37 ms
+//	  of a subscription to all of a log                                  0.39 ms
+//	  to every tenth message                                             1.2 ms
+//	  to all of 8 logs, of 50 logs                                       0.55, 1.7 ms
+//	drain, 100 of each an Apply          179,000 msg/s                   35,000 msg/s, which are
+//	                                                                     350,000 references/s
+//
+// A reference takes 6 bytes of the disk. What a page of every tenth message, or of many logs, costs
+// is blocks: it reads more of them.
 package disk

@@ -4,8 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"hopwire/internal/message"
 	"hopwire/internal/store"
 	"hopwire/internal/store/storetest"
 )
@@ -25,6 +27,31 @@ func (s *Store) keys(t *testing.T) map[string]bool {
 	return out
 }
 
+// checkReferences tells which reference is to a message that is not there, and gives how many
+// there are.
+func (s *Store) checkReferences(t *testing.T) (n int) {
+	t.Helper()
+	keys := s.keys(t)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{kindMessage},
+		UpperBound: []byte{kindMessage + 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		if !isReference(it.Value()) {
+			continue
+		}
+		source, err := decodeReference(it.Value())
+		to := seqKey(nil, kindMessage, source, seqOf(it.Key()))
+		if err != nil || !keys[string(to)] {
+			t.Fatalf("%q is a reference to %q, which is not there: %v", it.Key(), to, err)
+		}
+		n++
+	}
+	return n
+}
+
 func openMem(t *testing.T, fs vfs.FS) *Store {
 	t.Helper()
 	s, err := Open(context.Background(), Options{Dir: "d", FS: fs, InlineBytes: 1000,
@@ -36,6 +63,7 @@ func openMem(t *testing.T, fs vfs.FS) *Store {
 }
 
 func TestNoRecordOutlivesItsMessage(t *testing.T) {
+	looked := 0
 	for seed := range uint64(20) {
 		fs := vfs.NewMem()
 		s := openMem(t, fs)
@@ -57,6 +85,7 @@ func TestNoRecordOutlivesItsMessage(t *testing.T) {
 		if err := s.Apply(nil); err != nil {
 			t.Fatal(err)
 		}
+		looked += s.checkReferences(t)
 		keys := s.keys(t)
 		kinds := map[byte]int{}
 		for key := range keys {
@@ -93,6 +122,70 @@ func TestNoRecordOutlivesItsMessage(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if looked == 0 {
+		t.Error("no reference was there to be looked at")
+	}
+}
+
+// TestALogsMessagesAreRemovedBelowItsHead raises a log's head by one message at a time: what is
+// left below it is little, whatever the messages, and also after the store was opened again.
+func TestALogsMessagesAreRemovedBelowItsHead(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		size, holes int
+		merged      int // batches an Apply
+		most        int // messages left below the head
+	}{
+		{"dense", 100, 1, 1, rangeSize},
+		{"with holes", 100, 50, 1, rangeSize / 50},
+		{"with holes, put and ended at once", 100, 50, 40, rangeSize / 50},
+		{"large", 2000, 1, 1, apartSize},
+		{"large with holes", 2000, 50, 1, 1},
+		{"large with holes, put and ended at once", 2000, 50, 40, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			s := openMem(t, fs)
+			var batches []*store.Batch
+			step := func(i int, head store.Seq) {
+				seq := store.Seq(i * c.holes)
+				b := &store.Batch{Ops: []store.Op{
+					{Kind: store.PutMessage, Dest: 1, Seq: seq, Message: &message.Message{
+						Content: make([]byte, c.size), Expiration: 7}},
+					{Kind: store.PutHeader, Header: &store.Header{ID: 1, Head: head, Reserved: seq + 1,
+						Destination: message.Destination{Kind: message.Topic, Name: "t"}}}}}
+				if batches = append(batches, b); len(batches) < c.merged {
+					return
+				}
+				if err := s.Apply(batches); err != nil {
+					t.Fatal(err)
+				}
+				batches = nil
+				left := map[byte]int{}
+				for key := range s.keys(t) {
+					left[key[0]]++
+				}
+				if n := left[kindMessage]; n > c.most+10 {
+					t.Fatalf("after %d messages %d are left, want at most %d below the head", i, n, c.most)
+				}
+				if n := left[kindBody]; n > left[kindMessage] || left[kindExpiry] > 0 {
+					t.Fatalf("after %d messages %v records are left", i, left)
+				}
+			}
+			for i := 1; i < 1000; i++ {
+				if i%100 == 70 {
+					if err := s.Close(); err != nil {
+						t.Fatal(err)
+					}
+					s = openMem(t, fs)
+				}
+				step(i, store.Seq(max(1, i-5)*c.holes))
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/store"
 	"hopwire/internal/store/disk"
 )
 
@@ -132,7 +134,7 @@ func TestAJavaLockAndOursExcludeEachOther(t *testing.T) {
 
 func TestTheFormatOfTheFolderIsHeeded(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
-		{"hopwire store 2\n", "it has format 2, this program knows up to 1: use the newer program"},
+		{"hopwire store 3\n", "it has format 3, this program knows up to 2: use the newer program"},
 		{"KahaDB", `format says "KahaDB": this is no Hopwire store`},
 		{"", `format says "": this is no Hopwire store`},
 	} {
@@ -154,6 +156,48 @@ func TestTheFormatOfTheFolderIsHeeded(t *testing.T) {
 		if err := openIn(t, dir, 0).Close(); err != nil {
 			t.Error("a refused folder stays locked:", err)
 		}
+	}
+}
+
+// TestAFolderIsRaisedByItsFirstSubscription: until then an older program may have it back.
+func TestAFolderIsRaisedByItsFirstSubscription(t *testing.T) {
+	dir := t.TempDir()
+	format := func() string {
+		text, err := os.ReadFile(filepath.Join(dir, "format"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	apply := func(ops ...store.Op) {
+		t.Helper()
+		s := openIn(t, dir, 0)
+		err := s.Apply([]*store.Batch{{Ops: ops}})
+		if p, perr := s.Page(store.PageRequest{Dest: 1, To: 10}); perr != nil || len(p) != 1 {
+			t.Errorf("the queue has %v, %v", p, perr)
+		}
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := func(id store.DestID, kind message.Kind, sub *store.Subscription) store.Op {
+		return store.Op{Kind: store.PutHeader, Header: &store.Header{ID: id, Head: 1, Reserved: 10,
+			Destination: message.Destination{Kind: kind, Name: "d"}, Subscription: sub}}
+	}
+	m := &message.Message{}
+	apply(h(1, message.Queue, nil), store.Op{Kind: store.PutMessage, Dest: 1, Seq: 5, Message: m})
+	apply(h(2, message.Topic, nil)) // for receipts of the topic alone
+	if got := format(); got != "hopwire store 1\n" {
+		t.Errorf("without subscriptions the format is %q", got)
+	}
+	apply(h(3, message.Topic, &store.Subscription{ClientID: "c", Name: "n", Selector: "a > 1"}))
+	if got := format(); got != "hopwire store 2\n" {
+		t.Errorf("with a subscription the format is %q", got)
+	}
+	apply(store.Op{Kind: store.PutMessage, Dest: 2, Seq: 6, Message: m},
+		store.Op{Kind: store.PutReference, Dest: 3, Seq: 6, Source: 2})
+	if got := format(); got != "hopwire store 2\n" {
+		t.Errorf("the format became %q", got)
 	}
 }
 

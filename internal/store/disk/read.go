@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -33,7 +32,11 @@ func (s *Store) corrupt(what string, err error) error {
 func (s *Store) loadHeaders() error {
 	headers, err := s.headers()
 	for _, h := range headers {
-		s.dests[h.ID] = &dest{header: true, head: h.Head, reserved: h.Reserved, laid: h.Head}
+		d := &dest{header: true, role: roleOf(&h), head: h.Head, reserved: h.Reserved}
+		if d.role != log { // of which nobody knows how far it was removed
+			d.laid = h.Head
+		}
+		s.dests[h.ID] = d
 	}
 	return err
 }
@@ -107,9 +110,9 @@ func (s *Store) Page(r store.PageRequest) ([]store.Stored, error) {
 	s.mu.RLock()
 	d := s.dests[r.Dest]
 	var head store.Seq
-	var facts bool
+	var facts, isLog bool
 	if d != nil {
-		head = d.head
+		head, isLog = d.head, d.role == log
 		facts = !d.loaded || d.facts.meets(r.From, r.To)
 	}
 	s.mu.RUnlock()
@@ -120,6 +123,11 @@ func (s *Store) Page(r store.PageRequest) ([]store.Stored, error) {
 	snap := s.db.NewSnapshot()
 	defer snap.Close()
 	p := &pager{s: s, snap: snap, r: r}
+	if isLog {
+		if err := p.raiseFrom(); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.open(facts); err != nil {
 		return nil, err
 	}
@@ -134,6 +142,8 @@ type pager struct {
 	r     store.PageRequest
 	msgs  *pebble.Iterator
 	facts *pebble.Iterator // nil when there are none, or no more
+	logs  []logIter        // of a subscription
+	key   []byte           // scratch
 }
 
 func (p *pager) open(facts bool) (err error) {
@@ -165,6 +175,9 @@ func (p *pager) close() error {
 	if p.facts != nil {
 		err = errors.Join(err, p.facts.Close())
 	}
+	for _, l := range p.logs {
+		err = errors.Join(err, l.Close())
+	}
 	if err != nil {
 		return p.s.readError(err)
 	}
@@ -179,12 +192,16 @@ func (p *pager) read() (out []store.Stored, err error) {
 		if err != nil {
 			return nil, p.s.readError(err)
 		}
-		st.Message, err = decodeMessage(value, func() ([]byte, error) { return p.body(st.Seq) })
-		if err == nil {
-			st.Redelivery, err = p.redelivery(st.Seq)
+		if isReference(value) {
+			st.Message, err = p.resolve(st.Seq, value)
+		} else {
+			st.Message, err = p.message(p.r.Dest, st.Seq, value)
 		}
 		if err != nil {
-			return nil, p.s.corrupt(fmt.Sprintf("message %d of destination %d", st.Seq, p.r.Dest), err)
+			return nil, err
+		}
+		if st.Redelivery, err = p.redelivery(st.Seq); err != nil {
+			return nil, p.damaged(p.r.Dest, st.Seq, err)
 		}
 		out = append(out, st)
 		size += st.Message.Size()
@@ -195,11 +212,24 @@ func (p *pager) read() (out []store.Stored, err error) {
 	return out, nil
 }
 
+func (p *pager) damaged(id store.DestID, seq store.Seq, err error) error {
+	return p.s.corrupt(fmt.Sprintf("message %d of destination %d", seq, id), err)
+}
+
+// message reads a message from its record.
+func (p *pager) message(id store.DestID, seq store.Seq, rec []byte) (*message.Message, error) {
+	m, err := decodeMessage(rec, func() ([]byte, error) { return p.body(id, seq) })
+	if err != nil {
+		return nil, p.damaged(id, seq, err)
+	}
+	return m, nil
+}
+
 var errNoBody = errors.New("its body is missing")
 
 // body gives the body of a message that has a record for it.
-func (p *pager) body(seq store.Seq) ([]byte, error) {
-	body, err := p.s.get(p.snap, seqKey(nil, kindBody, p.r.Dest, seq))
+func (p *pager) body(id store.DestID, seq store.Seq) ([]byte, error) {
+	body, err := p.s.get(p.snap, seqKey(nil, kindBody, id, seq))
 	if err == nil && body == nil {
 		err = errNoBody
 	}
@@ -249,85 +279,4 @@ func (s *Store) mark(from pebble.Reader, id store.DestID, peer message.BrokerID)
 		return 0, s.corrupt(fmt.Sprintf("the receipts of destination %d and peer %s", id, peer), err)
 	}
 	return low, nil
-}
-
-// Expired implements store.Store. It starts where the last look found the first expiration, not
-// at the tombstones before it.
-func (s *Store) Expired(after *store.ExpiredRef, before int64,
-	limit int) ([]store.ExpiredRef, error) {
-	if err := s.begin(); err != nil {
-		return nil, err
-	}
-	defer s.end()
-	if limit <= 0 {
-		return nil, nil
-	}
-	s.looking.Lock()
-	defer s.looking.Unlock()
-	if after != nil {
-		from := append(expiryKey(nil, *after), 0)
-		out, _, err := s.expired(from, before, limit)
-		return out, err
-	}
-	s.mu.Lock()
-	low := s.expLow
-	s.putLow = maxTime
-	s.mu.Unlock()
-	if low >= before {
-		return nil, nil
-	}
-	out, first, err := s.expired(expiryKey(nil, store.ExpiredRef{Expiration: low}), before, limit)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	s.expLow = min(first, s.putLow)
-	s.mu.Unlock()
-	return out, nil
-}
-
-// expired gives what is at or above the key, and the first time there, before when there is none.
-func (s *Store) expired(from []byte, before int64, limit int) (out []store.ExpiredRef,
-	first int64, err error) {
-	first = before
-	to := expiryKey(nil, store.ExpiredRef{Expiration: before})
-	if bytes.Compare(from, to) >= 0 {
-		return nil, first, nil
-	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
-	if err != nil {
-		return nil, first, s.readError(err)
-	}
-	defer it.Close()
-	for ok := it.First(); ok && len(out) < limit; ok = it.Next() {
-		r, parsed := parseExpiry(it.Key())
-		if !parsed {
-			return nil, first, s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)
-		}
-		first = min(first, r.Expiration)
-		if s.hasDest(r) {
-			out = append(out, r)
-		}
-	}
-	if err := it.Error(); err != nil {
-		return nil, first, s.readError(err)
-	}
-	return out, first, nil
-}
-
-// mostOrphans bounds what one Apply has to sweep.
-const mostOrphans = 10_000
-
-// hasDest reports whether the destination of an expiration is there. One that is not was dropped,
-// and its expiration will be, too.
-func (s *Store) hasDest(r store.ExpiredRef) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dests[r.Dest] != nil {
-		return true
-	}
-	if len(s.orphans) < mostOrphans {
-		s.orphans[r] = true
-	}
-	return false
 }

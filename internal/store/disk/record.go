@@ -10,8 +10,12 @@ import (
 	"hopwire/internal/store"
 )
 
-// recordVersion begins every message and header record.
-const recordVersion = 1
+// The first byte of every message and header record.
+const (
+	recordVersion       = 1
+	referenceVersion    = 2 // of a message record: it is a reference
+	subscriptionVersion = 2 // of a header record: it is a subscription's
+)
 
 // Flags of a message record: a field that is not there has its zero value.
 const (
@@ -233,7 +237,7 @@ func appendPath(b []byte, path []message.BrokerID) []byte {
 // decodeMessage reads a record. apart gives the b record when the message has one.
 func decodeMessage(rec []byte, apart func() ([]byte, error)) (*message.Message, error) {
 	if len(rec) == 0 || rec[0] != recordVersion {
-		return nil, errVersion(rec)
+		return nil, errVersion(rec, recordVersion)
 	}
 	rest := rec[1:]
 	flags, ok1 := cutUvarint(&rest)
@@ -359,9 +363,14 @@ func (r *reader) numbers(m *message.Message, has func(uint64) bool) {
 }
 
 // A header record is version, destination, Reserved, Head, Count, Bytes, the number of peers and
-// per peer its name and ForwardedBelow, sorted by name; then DeliveredBelow, if it is not 0.
+// per peer its name and ForwardedBelow, sorted by name. With subscriptionVersion, a subscription's
+// ClientID, Name, Selector and NoLocal follow. Last is DeliveredBelow, if it is not 0.
 func appendHeader(b []byte, h *store.Header) []byte {
-	b = appendDestination(append(b, recordVersion), h.Destination)
+	version := byte(recordVersion)
+	if h.Subscription != nil {
+		version = subscriptionVersion
+	}
+	b = appendDestination(append(b, version), h.Destination)
 	b = binary.AppendUvarint(b, uint64(h.Reserved))
 	b = binary.AppendUvarint(b, uint64(h.Head))
 	b = binary.AppendVarint(b, h.Count)
@@ -371,6 +380,10 @@ func appendHeader(b []byte, h *store.Header) []byte {
 		b = appendText(b, string(peer))
 		b = binary.AppendUvarint(b, uint64(h.ForwardedBelow[peer]))
 	}
+	if s := h.Subscription; s != nil {
+		b = appendText(appendText(appendText(b, s.ClientID), s.Name), s.Selector)
+		b = append(b, boolByte(s.NoLocal))
+	}
 	if h.DeliveredBelow > 0 {
 		b = binary.AppendUvarint(b, uint64(h.DeliveredBelow))
 	}
@@ -378,8 +391,8 @@ func appendHeader(b []byte, h *store.Header) []byte {
 }
 
 func decodeHeader(id store.DestID, rec []byte) (store.Header, error) {
-	if len(rec) == 0 || rec[0] != recordVersion {
-		return store.Header{}, errVersion(rec)
+	if len(rec) == 0 || rec[0] != recordVersion && rec[0] != subscriptionVersion {
+		return store.Header{}, errVersion(rec, subscriptionVersion)
 	}
 	r := reader{s: string(rec[1:])}
 	h := store.Header{ID: id, Destination: r.destination(),
@@ -393,6 +406,10 @@ func decodeHeader(id store.DestID, rec []byte) (store.Header, error) {
 		peer := message.BrokerID(r.text())
 		h.ForwardedBelow[peer] = store.Seq(r.uvarint())
 	}
+	if rec[0] == subscriptionVersion {
+		h.Subscription = &store.Subscription{ClientID: r.text(), Name: r.text(),
+			Selector: r.text(), NoLocal: r.bool()}
+	}
 	if r.at < len(r.s) {
 		h.DeliveredBelow = store.Seq(r.uvarint())
 	}
@@ -402,9 +419,22 @@ func decodeHeader(id store.DestID, rec []byte) (store.Header, error) {
 	return h, nil
 }
 
-func errVersion(rec []byte) error {
+func errVersion(rec []byte, known int) error {
 	if len(rec) == 0 {
 		return errRecord
 	}
-	return fmt.Errorf("its version is %d, this program knows %d", rec[0], recordVersion)
+	return fmt.Errorf("its version is %d, this program knows %d", rec[0], known)
+}
+
+// A message record of a subscription is a reference: referenceVersion and the id of the log whose
+// message of the same sequence it is to.
+func appendReference(b []byte, source store.DestID) []byte {
+	return binary.AppendUvarint(append(b, referenceVersion), uint64(source))
+}
+
+func isReference(rec []byte) bool { return len(rec) > 0 && rec[0] == referenceVersion }
+
+func decodeReference(rec []byte) (store.DestID, error) {
+	source, err := uvarintValue(rec[1:])
+	return store.DestID(source), err
 }

@@ -66,6 +66,24 @@ func TestADamagedRecordIsAnErrorNotAMessage(t *testing.T) {
 	}
 }
 
+func TestADamagedReferenceIsAnError(t *testing.T) {
+	rec := appendReference(nil, 1<<40)
+	if source, err := decodeReference(rec); err != nil || source != 1<<40 || !isReference(rec) {
+		t.Errorf("%x is read as %d, %v", rec, source, err)
+	}
+	for n := 1; n < len(rec); n++ {
+		if _, err := decodeReference(rec[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes are taken for a reference", n, len(rec))
+		}
+	}
+	if _, err := decodeReference(append(rec, 0)); err == nil {
+		t.Error("a byte too much is not seen")
+	}
+	if isReference(encode(&message.Message{})) {
+		t.Error("a message is taken for a reference")
+	}
+}
+
 func FuzzDecodeMessage(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 30 {
@@ -88,6 +106,7 @@ func FuzzDecodeMessage(f *testing.F) {
 
 func FuzzDecodeHeader(f *testing.F) {
 	f.Add([]byte{recordVersion, 1, 1, 'q', 10, 2, 3, 4, 1, 1, 'p', 5})
+	f.Add([]byte{subscriptionVersion, 2, 1, 't', 10, 2, 3, 4, 0, 1, 'c', 2, 's', '1', 0, 1})
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		h, err := decodeHeader(1, rec)
 		if err != nil {

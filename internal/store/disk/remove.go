@@ -13,13 +13,19 @@ import (
 // remove writes the tombstones of the messages that an Apply removed from a destination.
 func (a *applier) remove(w *work) error {
 	d := w.d
-	if len(w.deleted) == 0 && w.head < d.laid+rangeSize {
+	if w.role == log {
+		return a.removeBelow(w)
+	}
+	// The sequences of a subscription have holes: its head may rise far over few references.
+	d.gone += len(w.deleted)
+	risen := w.head >= d.laid+rangeSize && (w.role != subscription || d.gone >= rangeSize)
+	if len(w.deleted) == 0 && !risen {
 		return nil
 	}
 	if err := a.load(w.id, d); err != nil {
 		return err
 	}
-	if w.head >= d.laid+rangeSize {
+	if risen {
 		a.lay(w.id, d, d.laid, w.head)
 		d.raise(w.head)
 	}
@@ -44,6 +50,57 @@ func (a *applier) remove(w *work) error {
 		}
 	}
 	return nil
+}
+
+// removeBelow removes what a log has below its head, now and then: while it waits it cannot be
+// seen, and takes less than the space of rangeSize small, or apartSize large, messages.
+func (a *applier) removeBelow(w *work) error {
+	d := w.d
+	if w.head < d.laid+apartSize {
+		return nil
+	}
+	if err := a.load(w.id, d); err != nil {
+		return err
+	}
+	if w.head < d.laid+rangeSize && !d.bodies.meets(d.laid, w.head) {
+		return nil
+	}
+	seqs, few, err := a.below(w)
+	if err != nil {
+		return err
+	}
+	if few {
+		for _, seq := range seqs {
+			a.removeOne(w.id, d, seq)
+		}
+	} else {
+		a.lay(w.id, d, d.laid, w.head)
+	}
+	d.raise(w.head)
+	return nil
+}
+
+// below gives the messages of a log that are to be removed, if they are few: since one counter
+// serves all topics, they may be, and a range tombstone is no cheaper than some of the others.
+func (a *applier) below(w *work) (seqs []store.Seq, few bool, err error) {
+	for _, seq := range w.logged {
+		if seq < w.head {
+			seqs = append(seqs, seq)
+		}
+	}
+	it, err := a.s.db.NewIter(&pebble.IterOptions{
+		LowerBound: seqKey(nil, kindMessage, w.id, w.d.laid),
+		UpperBound: seqKey(nil, kindMessage, w.id, w.head)})
+	if err != nil {
+		return nil, false, a.s.readError(err)
+	}
+	for ok := len(seqs) < fewSize && it.First(); ok && len(seqs) < fewSize; ok = it.Next() {
+		seqs = append(seqs, seqOf(it.Key()))
+	}
+	if err := it.Close(); err != nil {
+		return nil, false, a.s.readError(err)
+	}
+	return seqs, len(seqs) < fewSize, nil
 }
 
 // removeOne uses SingleDelete for what is written once and Delete for what is written again.
@@ -80,11 +137,11 @@ func (a *applier) load(id store.DestID, d *dest) error {
 	if d.loaded {
 		return nil
 	}
-	bodies, err := a.s.spanOf(kindBody, id, d.head)
+	bodies, err := a.s.spanOf(kindBody, id, d.laid)
 	if err != nil {
 		return err
 	}
-	facts, err := a.s.spanOf(kindFacts, id, d.head)
+	facts, err := a.s.spanOf(kindFacts, id, d.laid)
 	if err != nil {
 		return err
 	}
@@ -96,10 +153,10 @@ func (a *applier) load(id store.DestID, d *dest) error {
 	return nil
 }
 
-// spanOf gives the span of the sequences, from head on, that have a record of a kind.
-func (s *Store) spanOf(kind byte, id store.DestID, head store.Seq) (p span, err error) {
+// spanOf gives the span of the sequences, from a first on, that have a record of a kind.
+func (s *Store) spanOf(kind byte, id store.DestID, from store.Seq) (p span, err error) {
 	it, err := s.db.NewIter(&pebble.IterOptions{
-		LowerBound: seqKey(nil, kind, id, head), UpperBound: destKey(nil, kind, id+1)})
+		LowerBound: seqKey(nil, kind, id, from), UpperBound: destKey(nil, kind, id+1)})
 	if err != nil {
 		return p, s.readError(err)
 	}

@@ -141,7 +141,10 @@ func (s *Store) Meta(name string) ([]byte, error) {
 func (s *Store) Page(r store.PageRequest) ([]store.Stored, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now.page(r), s.open()
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	return s.now.page(r)
 }
 
 // Receipts implements store.Store.
@@ -181,22 +184,31 @@ func (s *Store) Space() store.Space {
 	return sp
 }
 
-// Check tells the first destination whose header does not agree with its messages, O(number of
-// destinations). The simulation asks it after each batch.
+// Check tells the first destination whose header does not agree with its messages, or whose first
+// reference is to a message that is missing, O(number of destinations). The simulation asks it
+// after each batch.
 func (s *Store) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.now.headers() {
-		l := &s.now.dests[h.ID].msgs
-		if int64(l.live) != h.Count || l.bytes != h.Bytes {
+		d := s.now.dests[h.ID]
+		l := &d.msgs
+		if !h.IsLog() && (int64(l.live) != h.Count || l.bytes != h.Bytes) {
 			return message.Errorf(message.Internal,
 				"store: header of %s says %d messages and %d bytes, stored are %d and %d",
 				h.Destination, h.Count, h.Bytes, l.live, l.bytes)
 		}
-		if l.live > 0 && l.entries[l.head].seq < h.Head {
+		if l.live == 0 {
+			continue
+		}
+		e := &l.entries[l.head]
+		if e.seq < h.Head {
 			return message.Errorf(message.Internal,
 				"store: header of %s says head %d, the first message is %d",
-				h.Destination, h.Head, l.entries[l.head].seq)
+				h.Destination, h.Head, e.seq)
+		}
+		if e.ref != nil && s.now.logged(e.ref.source, e.seq) == nil {
+			return d.dangling(h.ID, e)
 		}
 	}
 	return nil

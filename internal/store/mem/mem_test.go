@@ -108,6 +108,66 @@ func TestCheckFindsWrongHeaders(t *testing.T) {
 	}
 }
 
+// TestALogGivesItsBytesBack ends one of two messages by the head, and the other with its log.
+func TestALogGivesItsBytesBack(t *testing.T) {
+	s := mem.New()
+	log := func(head store.Seq) store.Op {
+		return store.Op{Kind: store.PutHeader, Header: &store.Header{ID: 1, Head: head, Reserved: 10,
+			Destination: message.Destination{Kind: message.Topic, Name: "t"}}}
+	}
+	m := &message.Message{Content: make([]byte, 100)}
+	sub := store.Header{ID: 2, Head: 1, Reserved: 10, Subscription: &store.Subscription{Name: "s"},
+		Destination: message.Destination{Kind: message.Topic, Name: "t"}, Count: 1, Bytes: m.Size()}
+	for i, c := range []struct {
+		ops  []store.Op
+		want int64
+	}{
+		{[]store.Op{log(1), {Kind: store.PutMessage, Dest: 1, Seq: 5, Message: m},
+			{Kind: store.PutMessage, Dest: 1, Seq: 6, Message: m}}, 2 * m.Size()},
+		{[]store.Op{{Kind: store.PutHeader, Header: &sub},
+			{Kind: store.PutReference, Dest: 2, Seq: 6, Source: 1}}, 2 * m.Size()},
+		{[]store.Op{log(6)}, m.Size()},
+		{[]store.Op{{Kind: store.DropDestination, Dest: 2},
+			{Kind: store.DropDestination, Dest: 1}}, 0},
+	} {
+		if err := s.Apply([]*store.Batch{{Ops: c.ops}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Space().UsedBytes; got != c.want {
+			t.Errorf("step %d: %d bytes are used, want %d", i, got, c.want)
+		}
+		if err := s.Check(); err != nil {
+			t.Errorf("step %d: %v", i, err)
+		}
+	}
+}
+
+func TestCheckFindsDanglingReferences(t *testing.T) {
+	s := mem.New()
+	h := store.Header{ID: 1, Head: 1, Reserved: 10,
+		Destination: message.Destination{Kind: message.Topic, Name: "t"}}
+	sub := h
+	m := &message.Message{}
+	sub.ID, sub.Subscription, sub.Count, sub.Bytes = 2, &store.Subscription{}, 1, m.Size()
+	raised := h
+	raised.Head = 6
+	apply := func(ops ...store.Op) {
+		if err := s.Apply([]*store.Batch{{Ops: ops}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(store.Op{Kind: store.PutReference, Dest: 2, Seq: 5, Source: 1},
+		store.Op{Kind: store.PutMessage, Dest: 1, Seq: 5, Message: m},
+		store.Op{Kind: store.PutHeader, Header: &h}, store.Op{Kind: store.PutHeader, Header: &sub})
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	apply(store.Op{Kind: store.PutHeader, Header: &raised})
+	if err := s.Check(); message.KindOf(err) != message.Corrupt {
+		t.Errorf("a reference below the log's head: %v, want a Corrupt error", err)
+	}
+}
+
 func BenchmarkPutDelete(b *testing.B) {
 	s := mem.NewUnsynced()
 	h := store.Header{ID: 1, Head: 1, Reserved: 1 << 60,

@@ -12,6 +12,7 @@ import (
 // dest is all that is kept of one destination.
 type dest struct {
 	header   *store.Header // nil until put
+	log      bool          // known from the begin of the batch that puts the first header
 	msgs     list
 	receipts map[message.BrokerID]*store.PeerReceipts
 }
@@ -44,10 +45,15 @@ func (s *state) dest(id store.DestID) *dest {
 
 // apply carries out one batch.
 func (s *state) apply(b *store.Batch) error {
+	for i := range b.Ops {
+		if op := &b.Ops[i]; op.Kind == store.PutHeader {
+			s.dest(op.Header.ID).log = op.Header.IsLog()
+		}
+	}
 	puts := false
 	for i := range b.Ops {
 		op := &b.Ops[i]
-		puts = puts || op.Kind == store.PutMessage
+		puts = puts || op.Puts()
 		if err := s.op(op); err != nil {
 			return err
 		}
@@ -56,7 +62,7 @@ func (s *state) apply(b *store.Batch) error {
 		return nil
 	}
 	for i := range b.Ops {
-		if op := &b.Ops[i]; op.Kind == store.PutMessage {
+		if op := &b.Ops[i]; op.Puts() {
 			if err := s.checkPut(op); err != nil {
 				return err
 			}
@@ -69,11 +75,14 @@ func (s *state) op(op *store.Op) error {
 	switch op.Kind {
 	case store.Nothing:
 	case store.PutHeader:
-		s.dest(op.Header.ID).header = op.Header
+		s.putHeader(op.Header)
 	case store.DropDestination:
 		s.drop(op.Dest)
 	case store.PutMessage:
-		return s.put(op)
+		return s.put(op, entry{seq: op.Seq, msg: op.Message})
+	case store.PutReference:
+		return s.put(op, entry{seq: op.Seq,
+			ref: &reference{source: op.Source, expiration: op.Expiration}})
 	case store.DeleteMessage:
 		return s.remove(op)
 	case store.SetRedelivery:
@@ -98,35 +107,99 @@ func (s *state) op(op *store.Op) error {
 	return nil
 }
 
-func (s *state) put(op *store.Op) error {
-	if !s.dest(op.Dest).msgs.put(op.Seq, op.Message) {
+// putHeader puts a header; a log's messages below its head are gone with it.
+func (s *state) putHeader(h *store.Header) {
+	d := s.dest(h.ID)
+	d.header = h
+	if d.log {
+		s.used -= d.msgs.raise(h.Head)
+	}
+}
+
+func (s *state) put(op *store.Op, e entry) error {
+	d := s.dest(op.Dest)
+	if !d.msgs.put(e) {
 		return message.Errorf(message.Internal,
 			"store: message %d of destination %d was put twice", op.Seq, op.Dest)
 	}
-	s.used += op.Message.Size()
-	if op.Message.Expiration != 0 {
+	if e.msg != nil {
+		s.used += e.msg.Size()
+	}
+	if t := d.expiration(&e); t != 0 {
 		s.expiring = append(s.expiring,
-			store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: op.Message.Expiration})
+			store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: t})
 	}
 	return nil
 }
 
-// checkPut holds a put to the header that its batch left. A message that the batch itself removed
-// again, alone or with its destination, is free.
+// expiration gives the expiration under which an entry is kept, 0 for none.
+func (d *dest) expiration(e *entry) int64 {
+	switch {
+	case e.ref != nil:
+		return e.ref.expiration
+	case e.msg != nil && !d.log:
+		return e.msg.Expiration
+	}
+	return 0
+}
+
+// checkPut holds a put to the header that its batch left. What the batch itself removed again,
+// alone or with its destination, is free.
 func (s *state) checkPut(op *store.Op) error {
 	d := s.dests[op.Dest]
-	if d == nil || d.msgs.get(op.Seq) == nil {
+	if d == nil || !d.log && d.msgs.get(op.Seq) == nil {
 		return nil
 	}
+	if err := d.fits(op.Dest, op.Seq); err != nil {
+		return err
+	}
+	if (d.header.Subscription != nil) != (op.Kind == store.PutReference) {
+		return message.Errorf(message.Internal,
+			"store: %d put to %s: messages go to queues and logs, references to subscriptions",
+			op.Seq, d.header.Destination)
+	}
+	if op.Kind == store.PutReference {
+		return s.resolve(d, op)
+	}
+	return nil
+}
+
+// fits reports whether a sequence put to a destination is one of those that its header allows.
+func (d *dest) fits(id store.DestID, seq store.Seq) error {
 	h := d.header
 	if h == nil {
 		return message.Errorf(message.Internal,
-			"store: message %d put to destination %d, which has no header", op.Seq, op.Dest)
+			"store: message %d put to destination %d, which has no header", seq, id)
 	}
-	if op.Seq < h.Head || op.Seq >= h.Reserved {
+	if seq < h.Head || seq >= h.Reserved {
 		return message.Errorf(message.Internal,
 			"store: message %d put to %s outside of head %d and reserved %d",
-			op.Seq, h.Destination, h.Head, h.Reserved)
+			seq, h.Destination, h.Head, h.Reserved)
+	}
+	return nil
+}
+
+// resolve finds the message that a new reference is to.
+func (s *state) resolve(d *dest, op *store.Op) error {
+	m := s.logged(op.Source, op.Seq)
+	if m == nil {
+		return message.Errorf(message.Internal,
+			"store: reference %d put to destination %d: destination %d is no log with such a message",
+			op.Seq, op.Dest, op.Source)
+	}
+	r := *d.msgs.get(op.Seq).ref
+	r.size = m.Size()
+	d.msgs.get(op.Seq).ref = &r
+	d.msgs.bytes += r.size
+	return nil
+}
+
+// logged gives the message that a log has at a sequence, or nil.
+func (s *state) logged(id store.DestID, seq store.Seq) *message.Message {
+	if d := s.dests[id]; d != nil && d.log {
+		if e := d.msgs.get(seq); e != nil {
+			return e.msg
+		}
 	}
 	return nil
 }
@@ -136,17 +209,24 @@ func (s *state) remove(op *store.Op) error {
 	if d == nil {
 		return nil
 	}
-	m := d.msgs.remove(op.Seq)
-	if m == nil {
+	if d.log {
+		return message.Errorf(message.Internal,
+			"store: message %d of the log %d is deleted alone", op.Seq, op.Dest)
+	}
+	e := d.msgs.remove(op.Seq)
+	if !e.live() {
 		return nil
 	}
-	if m.Expiration != op.Expiration {
+	t := d.expiration(&e)
+	if t != op.Expiration {
 		return message.Errorf(message.Internal,
 			"store: message %d of destination %d deleted with expiration %d, it has %d",
-			op.Seq, op.Dest, op.Expiration, m.Expiration)
+			op.Seq, op.Dest, op.Expiration, t)
 	}
-	s.used -= m.Size()
-	if m.Expiration != 0 {
+	if e.msg != nil {
+		s.used -= e.msg.Size()
+	}
+	if t != 0 {
 		s.removed++
 		s.sweep()
 	}
@@ -158,12 +238,15 @@ func (s *state) drop(id store.DestID) {
 	if d == nil {
 		return
 	}
-	for _, e := range d.msgs.entries {
-		if e.msg != nil && e.msg.Expiration != 0 {
+	for i := range d.msgs.entries {
+		e := &d.msgs.entries[i]
+		if d.expiration(e) != 0 {
 			s.removed++
 		}
+		if e.msg != nil {
+			s.used -= e.msg.Size()
+		}
 	}
-	s.used -= d.msgs.bytes
 	delete(s.dests, id)
 	s.sweep()
 }
@@ -250,25 +333,38 @@ func compareExpiring(a, b store.ExpiredRef) int {
 		cmp.Compare(a.Dest, b.Dest), cmp.Compare(a.Seq, b.Seq))
 }
 
-func (s *state) page(r store.PageRequest) []store.Stored {
+func (s *state) page(r store.PageRequest) ([]store.Stored, error) {
 	d := s.dests[r.Dest]
 	if d == nil {
-		return nil
+		return nil, nil
 	}
 	var out []store.Stored
 	var bytes int64
 	for i := d.msgs.find(r.From); i < len(d.msgs.entries) && d.msgs.entries[i].seq < r.To; i++ {
 		e := &d.msgs.entries[i]
-		if e.msg == nil {
+		if !e.live() {
 			continue
 		}
-		out = append(out, store.Stored{Seq: e.seq, Redelivery: e.redelivery, Message: e.msg})
-		bytes += e.msg.Size()
+		m := e.msg
+		if e.ref != nil {
+			if m = s.logged(e.ref.source, e.seq); m == nil {
+				return nil, d.dangling(r.Dest, e)
+			}
+		}
+		out = append(out, store.Stored{Seq: e.seq, Redelivery: e.redelivery, Message: m})
+		bytes += m.Size()
 		if r.Count > 0 && len(out) >= r.Count || r.Bytes > 0 && bytes >= r.Bytes {
 			break
 		}
 	}
-	return out
+	return out, nil
+}
+
+// dangling is the error of a reference to a message that is missing.
+func (d *dest) dangling(id store.DestID, e *entry) error {
+	return message.Errorf(message.Corrupt,
+		"store: reference %d of destination %d is to a message that destination %d does not have",
+		e.seq, id, e.ref.source)
 }
 
 func (s *state) headers() []store.Header {
@@ -277,6 +373,10 @@ func (s *state) headers() []store.Header {
 		if d.header != nil {
 			h := *d.header
 			h.ForwardedBelow = maps.Clone(h.ForwardedBelow)
+			if h.Subscription != nil {
+				sub := *h.Subscription
+				h.Subscription = &sub
+			}
 			out = append(out, h)
 		}
 	}
@@ -294,7 +394,7 @@ func (s *state) clone() *state {
 		removed:  s.removed,
 	}
 	for id, d := range s.dests {
-		cd := &dest{header: d.header, msgs: d.msgs.clone()}
+		cd := &dest{header: d.header, log: d.log, msgs: d.msgs.clone()}
 		if d.receipts != nil {
 			cd.receipts = make(map[message.BrokerID]*store.PeerReceipts, len(d.receipts))
 			for peer, p := range d.receipts {

@@ -175,7 +175,7 @@ func readsSeeWholeBatches(t *testing.T, s store.Store) {
 					return
 				default:
 				}
-				if err := isWindow(s, width); err != nil {
+				if err := isWindow(s, 1, width); err != nil {
 					t.Error(err)
 					return
 				}
@@ -190,8 +190,8 @@ func readsSeeWholeBatches(t *testing.T, s store.Store) {
 	closeStore(t, s)
 }
 
-func isWindow(s store.Store, width int) error {
-	p, err := s.Page(store.PageRequest{Dest: 1, To: ^store.Seq(0)})
+func isWindow(s store.Store, id store.DestID, width int) error {
+	p, err := s.Page(store.PageRequest{Dest: id, To: ^store.Seq(0)})
 	if err != nil {
 		return err
 	}

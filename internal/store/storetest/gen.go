@@ -23,14 +23,15 @@ type maker struct {
 	r      *rand.Rand
 	m      *model // after all batches made
 	nextID store.DestID
-	seqs   map[store.DestID]store.Seq // next to give out
-	ns     map[string]uint64          // next receipt per destination and peer
+	seqs   map[store.DestID]store.Seq // next to give out of a queue
+	topics topics
+	ns     map[string]uint64 // next receipt per destination and peer
 	made   []*store.Batch
 }
 
 func newMaker(seed uint64) *maker {
 	return &maker{r: rand.New(rand.NewPCG(seed, 7)), m: newModel(), nextID: 1,
-		seqs: map[store.DestID]store.Seq{}, ns: map[string]uint64{}}
+		seqs: map[store.DestID]store.Seq{}, ns: map[string]uint64{}, topics: newTopics()}
 }
 
 // Batches gives n random batches that obey the contract, to be applied to an empty store.
@@ -55,6 +56,7 @@ func (k *maker) modelAfter(n int) *model {
 // next one fits. It ends with a mark that tells how many batches were made.
 func (k *maker) batch() *store.Batch {
 	b := &store.Batch{}
+	clear(k.topics.low)
 	for range 1 + k.r.IntN(5) {
 		k.action(b)
 	}
@@ -84,29 +86,43 @@ func (k *maker) action(b *store.Batch) {
 	case p < 5:
 		k.create(b)
 	case p < 7:
-		k.add(b, store.Op{Kind: store.DropDestination, Dest: id})
-	case p < 40:
-		k.put(b, id, 1+k.r.IntN(5))
-	case p < 43:
-		k.put(b, id, 300+k.r.IntN(400))
-	case p < 60:
-		k.remove(b, id, k.r.IntN(5), false)
-	case p < 65:
-		k.remove(b, id, 700, k.r.IntN(2) == 0)
-	case p < 75:
-		k.redeliver(b, id)
-	case p < 88:
+		k.drop(b, id)
+	case p < 19:
 		k.receipt(b, id, 1+k.r.IntN(4))
-	case p < 89:
+	case p < 20:
 		k.receipt(b, id, 600)
-	case p < 95:
+	case p < 26:
 		k.dropReceipts(b, id)
-	case p < 98:
+	case p < 29:
 		k.add(b, store.Op{Kind: store.PutMeta, Name: fmt.Sprint("m", k.r.IntN(3)),
 			Value: fmt.Append(nil, k.r.Uint32())})
-	default:
+	case p < 31:
 		k.add(b, store.Op{Kind: store.PutMeta, Name: fmt.Sprint("m", k.r.IntN(3))},
 			store.Op{Kind: store.Nothing})
+	case k.isLog(id):
+		k.logAction(b, id)
+	default:
+		k.messages(b, id)
+	}
+}
+
+// messages puts, removes or redelivers messages of a queue or references of a subscription.
+func (k *maker) messages(b *store.Batch, id store.DestID) {
+	put := k.put
+	if k.m.dests[id].header.Subscription != nil {
+		put = k.refer
+	}
+	switch p := k.r.IntN(70); {
+	case p < 33:
+		put(b, id, 1+k.r.IntN(5))
+	case p < 36:
+		put(b, id, 300+k.r.IntN(400))
+	case p < 53:
+		k.remove(b, id, k.r.IntN(5), false)
+	case p < 58:
+		k.remove(b, id, 700, k.r.IntN(2) == 0)
+	default:
+		k.redeliver(b, id)
 	}
 }
 
@@ -115,6 +131,10 @@ func (k *maker) create(b *store.Batch) {
 		Kind: message.Kind(1 + k.r.IntN(4)), Name: fmt.Sprint("d.", k.nextID)}}
 	k.seqs[h.ID] = 1
 	k.nextID += 1 + store.DestID(k.r.IntN(2)*k.r.IntN(300))
+	if h.Destination.Kind == message.Topic {
+		h.Head, h.Reserved = k.topics.next, k.topics.next
+		k.subscribe(h)
+	}
 	k.add(b, store.Op{Kind: store.PutHeader, Header: h})
 }
 
@@ -123,8 +143,12 @@ func (k *maker) header(b *store.Batch, id store.DestID) {
 	d := k.m.dests[id]
 	h := *d.header
 	h.Count, h.Bytes = 0, 0
-	first := k.seqs[id]
-	for _, s := range d.msgs {
+	next := k.seqs[id]
+	if h.Subscription != nil {
+		next = k.topics.next
+	}
+	first := next
+	for _, s := range k.m.stored(id) {
 		h.Count++
 		h.Bytes += s.Message.Size()
 		first = min(first, s.Seq)
@@ -132,16 +156,16 @@ func (k *maker) header(b *store.Batch, id store.DestID) {
 	if k.r.IntN(3) > 0 {
 		h.Head = first
 	}
-	if h.Reserved < k.seqs[id] {
-		h.Reserved = k.seqs[id] + store.Seq(k.r.IntN(1000))
+	if h.Reserved < next {
+		h.Reserved = next + store.Seq(k.r.IntN(1000))
 	}
 	h.ForwardedBelow = maps.Clone(h.ForwardedBelow)
 	if k.r.IntN(8) == 0 {
 		if h.ForwardedBelow == nil {
 			h.ForwardedBelow = map[message.BrokerID]store.Seq{}
 		}
-		h.ForwardedBelow[peers[k.r.IntN(len(peers))]] = k.seqs[id]
-		h.DeliveredBelow = k.seqs[id] * (k.seqs[id] % 2) // 0 as well: it is taken back
+		h.ForwardedBelow[peers[k.r.IntN(len(peers))]] = next
+		h.DeliveredBelow = next * (next % 2) // 0 as well: it is taken back
 	}
 	k.add(b, store.Op{Kind: store.PutHeader, Header: &h})
 }
@@ -163,7 +187,7 @@ func (k *maker) put(b *store.Batch, id store.DestID, n int) {
 
 // remove removes n messages, from the first on or from anywhere.
 func (k *maker) remove(b *store.Batch, id store.DestID, n int, scattered bool) {
-	all := k.m.dests[id].stored()
+	all := k.m.stored(id)
 	if scattered {
 		k.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		n = min(n, len(all)/2)
@@ -172,7 +196,7 @@ func (k *maker) remove(b *store.Batch, id store.DestID, n int, scattered bool) {
 	}
 	for _, s := range all[:min(n, len(all))] {
 		k.add(b, store.Op{Kind: store.DeleteMessage, Dest: id, Seq: s.Seq,
-			Expiration: s.Message.Expiration})
+			Expiration: k.m.dests[id].msgs[s.Seq].expiration})
 	}
 	k.header(b, id)
 }

@@ -21,8 +21,16 @@ type model struct {
 
 type modelDest struct {
 	header   *store.Header
-	msgs     map[store.Seq]store.Stored
+	msgs     map[store.Seq]modelMsg
 	receipts map[message.BrokerID]store.PeerReceipts
+}
+
+// modelMsg is a message, or a reference to the one that source has.
+type modelMsg struct {
+	message    *message.Message
+	source     store.DestID
+	expiration int64
+	redelivery int32
 }
 
 func newModel() *model {
@@ -32,7 +40,7 @@ func newModel() *model {
 func (m *model) dest(id store.DestID) *modelDest {
 	d := m.dests[id]
 	if d == nil {
-		d = &modelDest{msgs: map[store.Seq]store.Stored{},
+		d = &modelDest{msgs: map[store.Seq]modelMsg{},
 			receipts: map[message.BrokerID]store.PeerReceipts{}}
 		m.dests[id] = d
 	}
@@ -43,17 +51,24 @@ func (m *model) apply(b *store.Batch) {
 	for _, op := range b.Ops {
 		switch op.Kind {
 		case store.PutHeader:
-			m.dest(op.Header.ID).header = op.Header
+			d := m.dest(op.Header.ID)
+			d.header = op.Header
+			if d.header.IsLog() {
+				maps.DeleteFunc(d.msgs, func(s store.Seq, _ modelMsg) bool { return s < d.header.Head })
+			}
 		case store.DropDestination:
 			delete(m.dests, op.Dest)
 		case store.PutMessage:
-			m.dest(op.Dest).msgs[op.Seq] = store.Stored{Seq: op.Seq, Message: op.Message}
+			m.dest(op.Dest).msgs[op.Seq] = modelMsg{message: op.Message,
+				expiration: op.Message.Expiration}
+		case store.PutReference:
+			m.dest(op.Dest).msgs[op.Seq] = modelMsg{source: op.Source, expiration: op.Expiration}
 		case store.DeleteMessage:
 			delete(m.dest(op.Dest).msgs, op.Seq)
 		case store.SetRedelivery:
 			d := m.dest(op.Dest)
 			s := d.msgs[op.Seq]
-			s.Redelivery = op.Count
+			s.redelivery = op.Count
 			d.msgs[op.Seq] = s
 		case store.PutReceipt:
 			d := m.dest(op.Dest)
@@ -78,10 +93,18 @@ func (m *model) apply(b *store.Batch) {
 // ids gives the destinations in order.
 func (m *model) ids() []store.DestID { return slices.Sorted(maps.Keys(m.dests)) }
 
-// stored gives the messages of a destination in order.
-func (d *modelDest) stored() []store.Stored {
-	return slices.SortedFunc(maps.Values(d.msgs),
-		func(a, b store.Stored) int { return cmp.Compare(a.Seq, b.Seq) })
+// stored gives the messages of a destination in order, of references what they are to.
+func (m *model) stored(id store.DestID) []store.Stored {
+	var out []store.Stored
+	for seq, e := range m.dests[id].msgs {
+		s := store.Stored{Seq: seq, Redelivery: e.redelivery, Message: e.message}
+		if e.source != 0 {
+			s.Message = m.dests[e.source].msgs[seq].message
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b store.Stored) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out
 }
 
 // page is the contract of PageRequest, word for word; stored is in order.
@@ -107,9 +130,12 @@ func page(stored []store.Stored, r store.PageRequest) []store.Stored {
 func (m *model) expired(before int64) []store.ExpiredRef {
 	var out []store.ExpiredRef
 	for id, d := range m.dests {
-		for _, s := range d.msgs {
-			if e := s.Message.Expiration; e != 0 && e < before {
-				out = append(out, store.ExpiredRef{Dest: id, Seq: s.Seq, Expiration: e})
+		if d.header != nil && d.header.IsLog() {
+			continue
+		}
+		for seq, s := range d.msgs {
+			if e := s.expiration; e != 0 && e < before {
+				out = append(out, store.ExpiredRef{Dest: id, Seq: seq, Expiration: e})
 			}
 		}
 	}
@@ -203,7 +229,7 @@ func sameHeader(a, b store.Header) bool {
 
 func (m *model) verifyDest(s store.Store, r *rand.Rand, id store.DestID) error {
 	q := store.PageRequest{Dest: id, To: ^store.Seq(0)}
-	stored := m.dests[id].stored()
+	stored := m.stored(id)
 	for {
 		q.Count, q.Bytes = 0, 0
 		if r.IntN(2) == 0 {

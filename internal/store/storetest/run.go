@@ -45,6 +45,18 @@ func Run(t *testing.T, fresh func() World) {
 	t.Run("a put outside of its header is refused", func(t *testing.T) {
 		putsNeedHeader(t, fresh)
 	})
+	t.Run("a put to a topic that does not fit is refused", func(t *testing.T) {
+		topicPutsAreHeld(t, fresh)
+	})
+	t.Run("a reference without its message is corrupt", func(t *testing.T) {
+		danglingIsCorrupt(t, fresh())
+	})
+	t.Run("a pattern reads many logs", func(t *testing.T) {
+		patternReadsManyLogs(t, fresh())
+	})
+	t.Run("a read of a topic beside Apply sees whole batches", func(t *testing.T) {
+		topicReadsSeeWholeBatches(t, open(t, fresh()))
+	})
 	t.Run("a number of a receipt is not given twice", func(t *testing.T) {
 		receiptNumbersOnlyRise(t, fresh())
 	})

@@ -164,7 +164,7 @@ func TestSelectorsBrowsersAndReplies(t *testing.T) {
 
 func TestADurableSubscriptionOutlivesItsConnection(t *testing.T) {
 	o := broker.Options{Persistent: true}
-	bothVersions(t, broker.ActiveMQ, o, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
+	eachVersion(t, o, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
 		topic := "topic://news." + d.Version().String()
 		sub := jms.ConsumerOptions{Dest: topic, Durable: "sub"}
 		id := jms.ConnectOptions{URL: b.URL(), ClientID: "reader-" + d.Version().String()}
@@ -183,20 +183,6 @@ func TestADurableSubscriptionOutlivesItsConnection(t *testing.T) {
 		checkBodies(t, c.Wait(2, patience), "m0 m1")
 		must(t, c.Close())
 		must(t, s.Unsubscribe("sub"))
-	})
-}
-
-func TestHopwireRefusesADurableSubscriptionByName(t *testing.T) {
-	o := broker.Options{}
-	bothVersions(t, broker.Hopwire, o, func(t *testing.T, d *jms.Driver, b *broker.Broker) {
-		conn, err := d.Dial(jms.ConnectOptions{URL: b.URL(), ClientID: "reader"})
-		must(t, err)
-		sub := jms.ConsumerOptions{Dest: "topic://news", Durable: "sub"}
-		_, err = conn.Session(jms.Auto).TryConsumer(sub)
-		if exception(err) != "JMSException" || !strings.Contains(err.Error(), "not supported: sub of") {
-			t.Errorf("a durable subscription: %v", err)
-		}
-		must(t, conn.Close())
 	})
 }
 

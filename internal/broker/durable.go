@@ -1,0 +1,286 @@
+package broker
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+	"hopwire/internal/selector"
+	"hopwire/internal/store"
+)
+
+// subscriptionKey names a durable subscription.
+type subscriptionKey struct{ clientID, name string }
+
+// subscription is a durable subscription: a queue of its own, into which go the messages of its
+// topics that it wants, whether its consumer is there or not. What it keeps is stored once for all
+// subscriptions (log.go).
+type subscription struct {
+	b        *Broker
+	key      subscriptionKey
+	dest     *destination // its queue; named as what is subscribed to, and not found by that name
+	members  []message.Destination
+	text     string // of the selector
+	selector *selector.Selector
+	noLocal  bool
+
+	active *consumer
+	since  time.Duration // when it became active, or was left; monotonic
+}
+
+// record is the subscription as the store keeps it.
+func (s *subscription) record() *store.Subscription {
+	return &store.Subscription{ClientID: s.key.clientID, Name: s.key.name, Selector: s.text,
+		NoLocal: s.noLocal}
+}
+
+// wantsOf reports whether messages of the topic are its.
+func (s *subscription) wantsOf(topic message.Destination) bool {
+	return slices.ContainsFunc(s.members, func(m message.Destination) bool {
+		return m == topic || m.IsPattern() && policy.Matches(m, topic)
+	})
+}
+
+// refuses tells why a message is not for the subscription, "" when it is. What its own connection
+// sends counts as local while that is there.
+func (s *subscription) refuses(m *message.Message) message.Reason {
+	if s.noLocal && s.active != nil && m.ID.Producer.Connection == s.active.conn.id {
+		return message.NoLocal
+	}
+	if s.selector != nil && !s.selector.Matches(message.View{Message: m}) {
+		return message.SelectorNoMatch
+	}
+	return ""
+}
+
+// mayBeDurable refuses consumers that cannot have a durable subscription.
+func (c *Connection) mayBeDurable(info *message.ConsumerInfo) error {
+	for _, m := range info.Destination.Split() {
+		switch {
+		case m.IsAdvisory():
+			return message.Errorf(message.NotFound,
+				"Cannot create a durable subscription for an advisory Topic")
+		case m.Kind != message.Topic:
+			return message.Errorf(message.InvalidDestination,
+				"a durable subscription is of topics, not of %s", m)
+		}
+	}
+	switch {
+	case c.b.opt.RejectDurableConsumers:
+		return message.Errorf(message.NotFound,
+			"Durable consumers are refused by this broker (rejectDurableConsumers)")
+	case info.Browser:
+		return message.Errorf(message.InvalidDestination, "a browser has no durable subscription")
+	}
+	if s := c.b.subscriptions[subscriptionKey{c.clientID, info.SubscriptionName}]; s != nil {
+		return s.mayBeTaken()
+	}
+	return nil
+}
+
+// mayBeTaken refuses a second consumer, and names the first.
+func (s *subscription) mayBeTaken() error {
+	if s.active == nil {
+		return nil
+	}
+	return message.Errorf(message.NotFound, "Durable consumer is in use for client: %s and "+
+		"subscriptionName: %s; it is connected from %s since %v", s.key.clientID, s.key.name,
+		s.active.conn.remote.Address, (s.b.env.Mono() - s.since).Round(time.Second))
+}
+
+// subscribe gives the durable subscription of a consumer: the one there is, when it is of the same
+// destination and selector, else a new one, from now on.
+func (s *consumer) subscribe() *subscription {
+	b := s.b
+	key := subscriptionKey{s.conn.clientID, s.info.SubscriptionName}
+	d := b.subscriptions[key]
+	if d != nil && (d.dest.name != s.info.Destination || d.text != s.info.Selector ||
+		d.noLocal != s.info.NoLocal) {
+		b.counts.Reasons[message.Unsubscribed] += d.dest.queue.Len()
+		b.tell(Event{Kind: SubscriptionRemoved, Reason: message.Unsubscribed, Count: d.dest.queue.Len(),
+			Dest: s.info.Destination, Text: "durable subscription " +
+				d.String() + " begins anew, as its selector or destination changed: " +
+				d.holding()})
+		d.remove()
+		d = nil
+	}
+	if d == nil {
+		d = b.newSubscription(key, s.info.Destination, store.Subscription{
+			Selector: s.info.Selector, NoLocal: s.info.NoLocal}, b.nextDest)
+		b.nextDest++
+		d.selector = s.selector
+		b.journal.touch(d.dest)
+	}
+	d.active, d.since = s, b.env.Mono()
+	return d
+}
+
+// newSubscription makes a subscription and has its topics know it.
+func (b *Broker) newSubscription(key subscriptionKey, name message.Destination,
+	r store.Subscription, id store.DestID) *subscription {
+	s := &subscription{b: b, key: key, members: name.Split(), text: r.Selector, noLocal: r.NoLocal,
+		since: b.env.Mono()}
+	s.dest = b.newDestination(name, id, b.opt.Policies.Find(s.members[0]))
+	s.dest.sub = s
+	s.dest.makeQueue(b, 1)
+	b.order = append(b.order, s.dest)
+	b.subscriptions[key] = s
+	for d := range b.named() {
+		s.joinTopic(d)
+	}
+	return s
+}
+
+// joinTopic has a topic keep its messages for the subscription, if it is one of its topics.
+func (s *subscription) joinTopic(d *destination) {
+	if d.name.Kind == message.Topic && s.wantsOf(d.name) {
+		d.subs = append(d.subs, s)
+	}
+}
+
+// restoreSubscription makes a subscription from its header, without a consumer.
+func (b *Broker) restoreSubscription(h *store.Header) *destination {
+	r := h.Subscription
+	s := b.newSubscription(subscriptionKey{r.ClientID, r.Name}, h.Destination, *r, h.ID)
+	sel, err := selector.Parse(r.Selector)
+	if err != nil { // an older or newer version took it: nothing may be lost
+		b.tell(Event{Kind: ConsumerWarning, Dest: h.Destination, Text: "durable subscription " +
+			s.String() + " has a selector that cannot be read, and keeps everything: " + err.Error()})
+	}
+	s.selector = sel
+	return s.dest
+}
+
+// makeSubscribed makes the topics that restored subscriptions name.
+func (b *Broker) makeSubscribed() {
+	for _, d := range slices.Clone(b.order) {
+		if d.sub == nil {
+			continue
+		}
+		for _, m := range d.sub.members {
+			if !m.IsPattern() {
+				b.destination(m)
+			}
+		}
+	}
+}
+
+// remove ends the subscription with all that it keeps.
+func (s *subscription) remove() {
+	b, d := s.b, s.dest
+	b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
+	b.journal.keepNextDest()
+	b.memory.Add(-d.usage.Used())
+	d.gone = true
+	delete(b.subscriptions, s.key)
+	b.order = slices.DeleteFunc(b.order, func(o *destination) bool { return o == d })
+	for t := range b.named() {
+		if i := slices.Index(t.subs, s); i >= 0 {
+			t.subs = slices.Delete(t.subs, i, i+1)
+			b.journal.touchLog(t)
+		}
+	}
+}
+
+// unsubscribeAll removes the durable subscriptions of a topic that goes. One that is in use, or has
+// messages of other topics too, forbids it.
+func (d *destination) unsubscribeAll() error {
+	for _, s := range d.subs {
+		if s.active != nil {
+			return message.Errorf(message.IllegalState,
+				"Destination still has an active subscription: %s (durable subscription %s)", d.name, s)
+		}
+		if s.dest.name != d.name && s.dest.queue.Len() > 0 {
+			return message.Errorf(message.IllegalState, "%s cannot be removed: durable subscription"+
+				" %s of %s keeps messages, maybe of it", d.name, s, s.dest.name)
+		}
+	}
+	for _, s := range slices.Clone(d.subs) {
+		if s.dest.name == d.name {
+			s.remove()
+		}
+	}
+	return nil
+}
+
+// left tells that the consumer of the subscription is gone.
+func (s *subscription) left() {
+	s.active, s.since = nil, s.b.env.Mono()
+}
+
+// watchOffline removes, now and then, subscriptions whose consumer stays away.
+func (b *Broker) watchOffline() {
+	limit, every := b.opt.OfflineDurableTimeout, b.opt.OfflineDurableCheck
+	if limit <= 0 || every <= 0 {
+		return
+	}
+	b.env.After(every, func() {
+		if b.stopping {
+			return
+		}
+		for _, d := range slices.Clone(b.order) {
+			s := d.sub
+			if s == nil || s.active != nil || b.env.Mono()-s.since < limit {
+				continue
+			}
+			b.tell(Event{Kind: SubscriptionRemoved, Reason: message.OfflineTimeout, Dest: d.name,
+				Text: "durable subscription " + s.String() + " is removed: its consumer is away for " +
+					(b.env.Mono() - s.since).Round(time.Second).String() +
+					" (offlineDurableSubscriberTimeout); " + s.holding(), Count: d.queue.Len()})
+			b.counts.Reasons[message.OfflineTimeout] += d.queue.Len()
+			s.remove()
+			b.adviseUnsubscribed(s)
+		}
+		b.watchOffline()
+	})
+}
+
+// unsubscribe executes a RemoveSubscriptionInfo.
+func (c *Connection) unsubscribe(cmd *message.RemoveSubscriptionInfo) error {
+	if err := c.mustBe(c.id); err != nil {
+		return err
+	}
+	s := c.b.subscriptions[subscriptionKey{c.clientID, cmd.SubscriptionName}]
+	if s == nil {
+		return message.Errorf(message.InvalidDestination,
+			"No durable subscription exists for clientID: %s and subscriptionName: %s",
+			c.clientID, cmd.SubscriptionName)
+	}
+	if s.active != nil {
+		return message.Errorf(message.NotFound, "Durable consumer is in use")
+	}
+	c.b.counts.Reasons[message.Unsubscribed] += s.dest.queue.Len()
+	s.remove()
+	c.b.adviseUnsubscribed(s)
+	return nil
+}
+
+// String names the subscription for people.
+func (s *subscription) String() string { return s.key.name + " of client " + s.key.clientID }
+
+// holding says how much it keeps.
+func (s *subscription) holding() string {
+	return strconv.FormatInt(s.dest.queue.Len(), 10) + " messages that it kept are dropped"
+}
+
+// source is the destination that a message of d's queue was sent to.
+func (d *destination) source(m *message.Message) message.Destination {
+	if d.sub != nil {
+		return m.Destination
+	}
+	return d.name
+}
+
+// home gives the queue that has a copy of the consumer's out; none when it was removed since.
+func (s *consumer) home(name message.Destination, c *queue.Copy) *destination {
+	if s.durable == nil {
+		return s.b.home(name, c)
+	}
+	if d := s.durable.dest; !d.gone && d.queue.Outstanding(c.Seq) == c {
+		return d
+	}
+	return nil
+}

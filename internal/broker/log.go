@@ -1,0 +1,163 @@
+package broker
+
+import (
+	"slices"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// A topic's messages that durable subscriptions keep are stored once, in the topic's log; each
+// subscription has references to them. All sequences are drawn from one counter, so that a
+// subscription of several topics has one order. What all subscriptions are through with ends when
+// the log's head rises.
+
+// logPut is one message's record in its topic's log, while it is collected. It is not written when
+// no reference to it is.
+type logPut struct {
+	topic *destination
+	refs  int
+}
+
+// retain lets every durable subscription of a topic that wants the message have a copy, by way of
+// add: now waiting, or out until a transaction commits.
+func (b *Broker) retain(d *destination, m *message.Message, a *arrival,
+	add func(*destination, *message.Message, uint64) *queue.Copy) {
+	var log *logPut
+	seq := uint64(0)
+	for _, s := range d.subs {
+		if why := s.refuses(m); why != "" {
+			s.dest.reasons[why]++
+			continue
+		}
+		if seq == 0 {
+			seq = b.nextLogged(m)
+			if m.Persistent && b.opt.Persistent {
+				log = b.journal.log(d, seq, m)
+			}
+		}
+		s.dest.reserveTo(b, seq)
+		b.kept(s.dest, add(s.dest, m, seq), log, a)
+	}
+}
+
+// nextLogged gives the sequence of a message in the logs: its broker sequence, or another one when
+// that has a copy in them already.
+func (b *Broker) nextLogged(m *message.Message) uint64 {
+	if m.BrokerSequence <= b.logged {
+		b.sequence++
+		m.BrokerSequence = b.sequence
+	}
+	b.logged = m.BrokerSequence
+	return uint64(b.logged)
+}
+
+// addLogged lets a copy wait.
+func (b *Broker) addLogged(d *destination, m *message.Message, seq uint64) *queue.Copy {
+	return d.queue.AddAs(seq, m, b.env.Mono())
+}
+
+// kept counts a subscription's new copy and stores its reference.
+func (b *Broker) kept(d *destination, c *queue.Copy, log *logPut, a *arrival) {
+	size := c.Message.Size()
+	d.usage.Add(size)
+	d.counts.Enqueued++
+	d.counts.Bytes += size
+	if log == nil {
+		return
+	}
+	b.journal.refer(d, c, log)
+	if a != nil {
+		a.unsafe++
+		c.Arrival = a
+	}
+}
+
+// log stores a message in a topic's log, if a reference to it is stored with it.
+func (j *journal) log(d *destination, seq uint64, m *message.Message) *logPut {
+	d.reserveTo(j.b, seq)
+	size := m.Size()
+	d.logged = seq
+	l := &logPut{topic: d}
+	j.now.add(store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(seq), Message: m},
+		note{unit: j.unit, log: l, size: size})
+	j.now.bytes += size
+	j.now.logs++
+	return l
+}
+
+// refer stores a subscription's copy as a reference.
+func (j *journal) refer(d *destination, c *queue.Copy, l *logPut) {
+	l.refs++
+	j.putAs(d, c, store.Op{Kind: store.PutReference, Dest: d.id, Seq: store.Seq(c.Seq),
+		Source: l.topic.id, Expiration: c.Message.Expiration}, l)
+}
+
+// dropUnreferred takes messages out of a part's logs that no reference is left to.
+func (p *part) dropUnreferred() {
+	if p.logs == 0 {
+		return
+	}
+	for i := range p.ops {
+		if n := &p.notes[i]; n.log != nil && n.log.refs == 0 && p.ops[i].Kind == store.PutMessage {
+			p.bytes -= n.size
+			p.ops[i] = store.Op{}
+		}
+	}
+}
+
+// trim looks where the stored copies begin that are not in memory: those that ended there were not
+// read one by one, and the logs keep their messages until that is known.
+func (h *queueHost) trim() {
+	from, ok := h.queue.Gap(0)
+	if !ok || h.dest.gone || from > h.queue.OldestStored() {
+		return
+	}
+	to := h.dest.reserved
+	h.b.journal.beforeRead(func() {
+		h.b.journal.storage.Page(store.PageRequest{Dest: h.dest.id, From: store.Seq(from),
+			To: store.Seq(to), Count: 1}, func(page []store.Stored, err error) {
+			if err != nil || h.dest.gone {
+				return // the next search looks again
+			}
+			if len(page) > 0 {
+				to = uint64(page[0].Seq)
+			}
+			h.queue.Absent(from, to)
+			h.b.journal.touch(h.dest)
+		})
+	})
+}
+
+// raiseLogs has the logs that touched subscriptions read from rise their heads in this batch.
+func (j *journal) raiseLogs() {
+	for _, d := range j.touched {
+		if d.sub == nil {
+			continue
+		}
+		for t := range j.b.named() {
+			if slices.Contains(t.subs, d.sub) {
+				j.touchLog(t)
+			}
+		}
+	}
+}
+
+// touchLog makes the batch carry the header of a topic's log, if it has one.
+func (j *journal) touchLog(d *destination) {
+	if d.reserved > 0 {
+		j.touch(d)
+	}
+}
+
+// logHead is the sequence that no subscription needs a message of the log below.
+func (h *holding) logHead(d *destination) store.Seq {
+	head := store.Seq(min(d.logged+1, d.reserved))
+	for _, s := range d.subs {
+		if x := h.header(s.dest); x.Count > 0 || s.dest.stored > 0 {
+			head = min(head, x.Head)
+		}
+	}
+	return head
+}

@@ -1,0 +1,113 @@
+package broker
+
+import (
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+func TestWhatDurablesAcknowledgeAtOnceIsNotWritten(t *testing.T) {
+	h := open(t, nil, nil)
+	a, b := h.subscribe("a", "s", "T", nil), h.subscribe("b", "s", "T", nil)
+	g := h.connect("g", "g", "", nil)
+	g.do(&message.ProducerInfo{ID: message.ProducerID{Connection: "g", Session: 1, Value: 1}})
+	ack := func(r *reader, id message.MessageID) {
+		r.Handle(&message.MessageAck{Consumer: r.id, Destination: topicNamed("T"), Last: id,
+			HasLast: true, Count: 1, Type: message.IndividualAck})
+	}
+	for n := range int64(4) {
+		h.b.journal.busy = n > 0 // the first one is handed over at once
+		g.Handle(g.mail("g", topicNamed("T"), n+1))
+		h.b.dispatch()
+		ack(a, a.got[n])
+		if n != 2 {
+			ack(b, b.got[n])
+		}
+	}
+	h.b.journal.busy = false
+	h.turn()
+	h.publish("U", 1, 1)
+	if n := h.loggedOf("T"); n != 1 || len(h.storedOf("b")) != 1 || len(h.storedOf("a")) != 0 {
+		t.Errorf("%d messages are stored, %d for b, %d for a", n, len(h.storedOf("b")),
+			len(h.storedOf("a")))
+	}
+}
+
+// storedOf gives what the store has for a client's subscription "s".
+func (h *house) storedOf(client string) []store.Stored {
+	h.t.Helper()
+	s := h.b.subscriptions[subscriptionKey{client, "s"}]
+	page, err := h.disk.Page(store.PageRequest{Dest: s.dest.id, To: 1 << 60})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return page
+}
+
+func TestSequencesOfLogsGoOnAfterARestart(t *testing.T) {
+	h := open(t, nil, nil)
+	h.subscribe("a", "s", "T", nil).leave()
+	h.publish("T", 1, 1)
+	h.b.sequence = h.b.journal.sequences - 3
+	h.publish("T", 2, 3)
+	for n := range int64(3) {
+		h = open(t, h.disk, nil)
+		h.publish("T", n+4, n+4)
+	}
+	if got := h.subscribe("a", "s", "T", nil).bodies(); got != "1 2 3 4 5 6" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestDurablesOfAFullStore(t *testing.T) {
+	h := open(t, nil, nil)
+	a, b := h.subscribe("a", "s", "T", nil), h.subscribe("b", "s", "T", nil)
+	h.publish("T", 1, 3)
+	p := h.connect("p", "p", "", nil)
+	sent := p.late(p.mail("p", topicNamed("T"), 4))
+	a.ackAll()
+	b.ack(b.id, topicNamed("T"), b.got[0], message.StandardAck, message.TransactionID{})
+	if p.answered(sent) || len(h.storedOf("a")) != 0 || len(h.storedOf("b")) != 2 {
+		t.Errorf("answered %v, stored for a %d, for b %d", p.answered(sent), len(h.storedOf("a")),
+			len(h.storedOf("b")))
+	}
+	again := open(t, h.disk.CrashClone(0), nil)
+	if got := again.subscribe("b", "s", "T", nil).bodies(); got != "2 3" {
+		t.Errorf("after a crash b gets %q", got)
+	}
+	h.disk.SetCapacity(0, 0)
+	h.pass(2 * time.Second)
+	if !p.answered(sent) || h.loggedOf("T") != 3 {
+		t.Errorf("answered %v, %d logged when there is room", p.answered(sent), h.loggedOf("T"))
+	}
+	h = open(t, h.disk, nil)
+	if got := h.subscribe("b", "s", "T", nil).bodies(); got != "2 3 4" {
+		t.Errorf("b gets %q", got)
+	}
+	if got := h.subscribe("a", "s", "T", nil).bodies(); got != "" { // it had 4 already
+		t.Errorf("a gets %q", got)
+	}
+}
+
+func TestMessagesOfAnOfflineDurableExpire(t *testing.T) {
+	h := open(t, nil, nil)
+	h.subscribe("a", "s", "T", nil).leave()
+	h.subscribe("b", "s", "T", nil).leave()
+	h.short(topicNamed("T"), 500)
+	h.publish("T", 1, 1)
+	now := h.now
+	h = open(t, h.disk, nil)
+	h.now = now
+	h.pass(61 * time.Second)
+	if a, b := len(h.storedOf("a")), len(h.storedOf("b")); a != 1 || b != 1 {
+		t.Errorf("a keeps %d, b %d", a, b)
+	}
+	if n := len(h.stored(queueNamed("ActiveMQ.DLQ"))); n != 1000 {
+		t.Errorf("%d dead letters for 500 messages of two subscriptions", n)
+	}
+	if n := h.loggedOf("T"); n != 1 {
+		t.Errorf("%d messages are logged", n)
+	}
+}

@@ -1,0 +1,91 @@
+package disk
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"hopwire/internal/store"
+)
+
+// Expired implements store.Store. It starts where the last look found the first expiration, not
+// at the tombstones before it.
+func (s *Store) Expired(after *store.ExpiredRef, before int64,
+	limit int) ([]store.ExpiredRef, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	if limit <= 0 {
+		return nil, nil
+	}
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	if after != nil {
+		from := append(expiryKey(nil, *after), 0)
+		out, _, err := s.expired(from, before, limit)
+		return out, err
+	}
+	s.mu.Lock()
+	low := s.expLow
+	s.putLow = maxTime
+	s.mu.Unlock()
+	if low >= before {
+		return nil, nil
+	}
+	out, first, err := s.expired(expiryKey(nil, store.ExpiredRef{Expiration: low}), before, limit)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.expLow = min(first, s.putLow)
+	s.mu.Unlock()
+	return out, nil
+}
+
+// expired gives what is at or above the key, and the first time there, before when there is none.
+func (s *Store) expired(from []byte, before int64, limit int) (out []store.ExpiredRef,
+	first int64, err error) {
+	first = before
+	to := expiryKey(nil, store.ExpiredRef{Expiration: before})
+	if bytes.Compare(from, to) >= 0 {
+		return nil, first, nil
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return nil, first, s.readError(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok && len(out) < limit; ok = it.Next() {
+		r, parsed := parseExpiry(it.Key())
+		if !parsed {
+			return nil, first, s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)
+		}
+		first = min(first, r.Expiration)
+		if s.hasDest(r) {
+			out = append(out, r)
+		}
+	}
+	if err := it.Error(); err != nil {
+		return nil, first, s.readError(err)
+	}
+	return out, first, nil
+}
+
+// mostOrphans bounds what one Apply has to sweep.
+const mostOrphans = 10_000
+
+// hasDest reports whether the destination of an expiration is there. One that is not was dropped,
+// and its expiration will be, too.
+func (s *Store) hasDest(r store.ExpiredRef) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dests[r.Dest] != nil {
+		return true
+	}
+	if len(s.orphans) < mostOrphans {
+		s.orphans[r] = true
+	}
+	return false
+}

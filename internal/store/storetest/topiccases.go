@@ -1,0 +1,211 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+func header(id store.DestID, kind message.Kind, sub *store.Subscription) *store.Header {
+	return &store.Header{ID: id, Head: 1, Reserved: 10_000, Subscription: sub,
+		Destination: message.Destination{Kind: kind, Name: "t"}}
+}
+
+func putHeader(h *store.Header) store.Op { return store.Op{Kind: store.PutHeader, Header: h} }
+
+// topic gives a batch with the log 1 and the subscription 2.
+func topic() *store.Batch {
+	return &store.Batch{Ops: []store.Op{putHeader(header(1, message.Topic, nil)),
+		putHeader(header(2, message.Topic, &store.Subscription{ClientID: "c", Name: "s"}))}}
+}
+
+func reference(id store.DestID, seq store.Seq, log store.DestID) store.Op {
+	return store.Op{Kind: store.PutReference, Dest: id, Seq: seq, Source: log}
+}
+
+// danglingIsCorrupt drops a log to which a reference is left, which no broker does.
+func danglingIsCorrupt(t *testing.T, w World) {
+	s := open(t, w)
+	b := topic()
+	for _, seq := range []store.Seq{5, 6, 7} {
+		b.Ops = append(b.Ops, reference(2, seq, 1),
+			store.Op{Kind: store.PutMessage, Dest: 1, Seq: seq, Message: &message.Message{}})
+	}
+	apply(t, s, b, &store.Batch{Ops: []store.Op{{Kind: store.DropDestination, Dest: 1}}})
+	for range 2 {
+		for _, from := range []store.Seq{5, 7} {
+			p, err := s.Page(store.PageRequest{Dest: 2, From: from, To: 100})
+			if err == nil || message.KindOf(err) != message.Corrupt ||
+				!strings.Contains(err.Error(), fmt.Sprintf("reference %d of destination 2", from)) ||
+				!strings.Contains(err.Error(), "destination 1 does not have") {
+				t.Errorf("a page of %d references without their log: %v, want a Corrupt error that"+
+					" names both", len(p), err)
+			}
+		}
+		closeStore(t, s)
+		s = open(t, w)
+	}
+	closeStore(t, s)
+}
+
+func topicPutsAreHeld(t *testing.T, fresh func() World) {
+	msg := func(id store.DestID, seq store.Seq) store.Op {
+		return store.Op{Kind: store.PutMessage, Dest: id, Seq: seq,
+			Message: &message.Message{Expiration: 7}}
+	}
+	raised := header(1, message.Topic, nil)
+	raised.Head = 6
+	for _, c := range []struct {
+		name string
+		ops  []store.Op
+		ok   bool
+	}{
+		{"message and reference", []store.Op{msg(1, 5), reference(2, 5, 1)}, true},
+		{"reference first", []store.Op{reference(2, 5, 1), msg(1, 5)}, true},
+		{"message to a subscription", []store.Op{msg(2, 5)}, false},
+		{"reference in a log", []store.Op{msg(1, 5), reference(1, 6, 1)}, false},
+		{"reference in a queue", []store.Op{msg(1, 5), reference(3, 5, 1)}, false},
+		{"reference to a message of a queue", []store.Op{msg(3, 5), reference(2, 5, 3)}, false},
+		{"reference to nothing known", []store.Op{reference(2, 5, 9)}, false},
+		{"reference to itself", []store.Op{reference(2, 5, 2)}, false},
+		{"reference below the log's head", []store.Op{reference(2, 5, 1), putHeader(raised)}, false},
+		{"message below the log's head", []store.Op{msg(1, 5), putHeader(raised)}, false},
+		{"reference above what is reserved", []store.Op{msg(1, 5), reference(2, 10_000, 1)}, false},
+		{"deleted again", []store.Op{msg(1, 5), reference(2, 5, 1),
+			{Kind: store.DeleteMessage, Dest: 2, Seq: 5}}, true},
+		{"dropped again", []store.Op{msg(1, 5), reference(2, 5, 1),
+			{Kind: store.DropDestination, Dest: 1}, {Kind: store.DropDestination, Dest: 2}}, true},
+		{"a log's message deleted", []store.Op{msg(1, 5),
+			{Kind: store.DeleteMessage, Dest: 1, Seq: 5}}, false},
+	} {
+		s := open(t, fresh())
+		b := topic()
+		b.Ops = append(b.Ops, putHeader(header(3, message.Queue, nil)))
+		apply(t, s, b)
+		err := s.Apply([]*store.Batch{{Ops: c.ops}})
+		if c.ok && err != nil || !c.ok && (err == nil || message.KindOf(err) != message.Internal) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		closeStore(t, s)
+	}
+}
+
+// patternReadsManyLogs gives one subscription the messages of more logs than a store would read
+// side by side, in turn and in rows.
+func patternReadsManyLogs(t *testing.T, w World) {
+	const logs, all = 70, 600
+	s := open(t, w)
+	sub := header(1, message.Topic, &store.Subscription{Name: "s"})
+	sub.Destination.Name = ">"
+	b := &store.Batch{Ops: []store.Op{putHeader(sub)}}
+	for i := range logs {
+		b.Ops = append(b.Ops, putHeader(header(store.DestID(2+i), message.Topic, nil)))
+	}
+	from := func(seq store.Seq) store.DestID {
+		if seq > all/2 {
+			seq /= 17
+		}
+		return store.DestID(2 + seq%logs)
+	}
+	for seq := store.Seq(1); seq <= all; seq++ {
+		m := &message.Message{CorrelationID: fmt.Sprint(seq), Content: make([]byte, seq%2*3000)}
+		b.Ops = append(b.Ops, reference(1, seq, from(seq)),
+			store.Op{Kind: store.PutMessage, Dest: from(seq), Seq: seq, Message: m})
+		if seq%7 == 0 {
+			b.Ops = append(b.Ops, store.Op{Kind: store.DeleteMessage, Dest: 1, Seq: seq},
+				store.Op{Kind: store.SetRedelivery, Dest: 1, Seq: seq - 1, Count: int32(seq)})
+		}
+	}
+	apply(t, s, b)
+	want := store.Seq(1)
+	for {
+		p, err := s.Page(store.PageRequest{Dest: 1, From: want, To: all + 1, Count: 250})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p) == 0 {
+			break
+		}
+		for _, st := range p {
+			if want%7 == 0 {
+				want++
+			}
+			count := int32(0)
+			if want%7 == 6 {
+				count = int32(want + 1)
+			}
+			if st.Seq != want || st.Message.CorrelationID != fmt.Sprint(want) ||
+				st.Redelivery != count {
+				t.Fatalf("sequence %d, message %s, redelivery %d; want %d and redelivery %d", st.Seq,
+					st.Message.CorrelationID, st.Redelivery, want, count)
+			}
+			want++
+		}
+	}
+	if want != all+1 {
+		t.Errorf("the pages end before %d, want %d", want, all+1)
+	}
+	closeStore(t, s)
+}
+
+// topicReadsSeeWholeBatches moves a window of width messages through a log and two subscriptions
+// while others read.
+func topicReadsSeeWholeBatches(t *testing.T, s store.Store) {
+	const width, steps = 20, 700
+	step := func(seq store.Seq) *store.Batch {
+		b := topic()
+		b.Ops = append(b.Ops, putHeader(header(3, message.Topic, &store.Subscription{Name: "3"})))
+		m := &message.Message{Content: make([]byte, 6000*(seq%2)), Expiration: int64(seq)}
+		put := []store.Op{{Kind: store.PutMessage, Dest: 1, Seq: seq, Message: m},
+			{Kind: store.SetRedelivery, Dest: 1, Seq: seq, Count: int32(seq)}}
+		head := store.Seq(1)
+		if seq > width {
+			head = seq - width + 1
+		}
+		for i := range 3 {
+			b.Ops[i].Header.Head = head
+		}
+		for id := store.DestID(2); id <= 3; id++ {
+			ref := reference(id, seq, 1)
+			ref.Expiration = int64(seq)
+			put = append(put, ref,
+				store.Op{Kind: store.SetRedelivery, Dest: id, Seq: seq, Count: int32(seq)})
+			if head > 1 {
+				put = append(put, store.Op{Kind: store.DeleteMessage, Dest: id, Seq: head - 1,
+					Expiration: int64(head - 1)})
+			}
+		}
+		b.Ops = append(put, b.Ops...)
+		return b
+	}
+	for seq := store.Seq(1); seq <= width; seq++ {
+		apply(t, s, step(seq))
+	}
+	done := make(chan bool)
+	var wait sync.WaitGroup
+	for id := store.DestID(1); id <= 3; id++ {
+		wait.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := isWindow(s, id, width); err != nil {
+					t.Errorf("destination %d: %v", id, err)
+					return
+				}
+			}
+		})
+	}
+	for seq := store.Seq(width + 1); seq <= steps && !t.Failed(); seq++ {
+		apply(t, s, step(seq))
+	}
+	close(done)
+	wait.Wait()
+	closeStore(t, s)
+}
