@@ -14,8 +14,7 @@ import (
 // reader is a client with one durable subscription.
 type reader struct {
 	*guest
-	id  message.ConsumerID
-	sub message.ConsumerInfo
+	id message.ConsumerID
 }
 
 // subscribe connects the client and opens its durable consumer.
