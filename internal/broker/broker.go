@@ -130,6 +130,7 @@ type Broker struct {
 	dirty       []*queueHost   // queues to dispatch at the end of the turn
 
 	subscriptions map[subscriptionKey]*subscription
+	durables      []*subscription // in the order of their making
 
 	sequence int64 // brokerSequenceId of the last message
 	logged   int64 // the last sequence in a log

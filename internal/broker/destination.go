@@ -88,6 +88,8 @@ type destination struct {
 
 	queue     *queue.Queue    // queues
 	logged    uint64          // the last sequence in a topic's log
+	head      uint64          // of the log, as last handed over
+	looked    bool            // by raiseLogs
 	sub       *subscription   // whose queue this is
 	subs      []*subscription // those that a topic keeps messages for
 	host      *queueHost
@@ -216,10 +218,8 @@ func (b *Broker) make(name message.Destination, id store.DestID) *destination {
 	b.dests[name] = d
 	b.order = append(b.order, d)
 	if name.Kind == message.Topic {
-		for _, o := range b.order {
-			if o.sub != nil {
-				o.sub.joinTopic(d)
-			}
+		for _, s := range b.durables {
+			s.joinTopic(d)
 		}
 	}
 	return d
@@ -264,7 +264,7 @@ func (b *Broker) restore(h *store.Header) {
 	d.reserved = uint64(h.Reserved)
 	if d.name.Kind == message.Topic { // the sequences of logs are broker sequences
 		b.sequence = max(b.sequence, int64(h.Reserved))
-		d.logged = uint64(h.Reserved)
+		d.logged, d.head = uint64(max(h.Reserved, 1))-1, uint64(h.Head)
 	}
 	if d.queue == nil {
 		return

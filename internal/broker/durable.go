@@ -27,6 +27,10 @@ type subscription struct {
 	selector *selector.Selector
 	noLocal  bool
 
+	topics []*destination        // those there are of what is subscribed to
+	keeps  []*destination        // those whose logs have messages for it
+	kept   map[*destination]bool // is in keeps
+
 	active *consumer
 	since  time.Duration // when it became active, or was left; monotonic
 }
@@ -122,12 +126,13 @@ func (s *consumer) subscribe() *subscription {
 func (b *Broker) newSubscription(key subscriptionKey, name message.Destination,
 	r store.Subscription, id store.DestID) *subscription {
 	s := &subscription{b: b, key: key, members: name.Split(), text: r.Selector, noLocal: r.NoLocal,
-		since: b.env.Mono()}
+		kept: map[*destination]bool{}, since: b.env.Mono()}
 	s.dest = b.newDestination(name, id, b.opt.Policies.Find(s.members[0]))
 	s.dest.sub = s
 	s.dest.makeQueue(b, 1)
 	b.order = append(b.order, s.dest)
 	b.subscriptions[key] = s
+	b.durables = append(b.durables, s)
 	for d := range b.named() {
 		s.joinTopic(d)
 	}
@@ -138,6 +143,7 @@ func (b *Broker) newSubscription(key subscriptionKey, name message.Destination,
 func (s *subscription) joinTopic(d *destination) {
 	if d.name.Kind == message.Topic && s.wantsOf(d.name) {
 		d.subs = append(d.subs, s)
+		s.topics = append(s.topics, d)
 	}
 }
 
@@ -154,16 +160,23 @@ func (b *Broker) restoreSubscription(h *store.Header) *destination {
 	return s.dest
 }
 
-// makeSubscribed makes the topics that restored subscriptions name.
+// makeSubscribed makes the topics that restored subscriptions name, and looks after their logs.
 func (b *Broker) makeSubscribed() {
-	for _, d := range slices.Clone(b.order) {
-		if d.sub == nil {
-			continue
-		}
-		for _, m := range d.sub.members {
+	for _, s := range b.durables {
+		for _, m := range s.members {
 			if !m.IsPattern() {
 				b.destination(m)
 			}
+		}
+		for _, t := range s.topics {
+			if t.reserved > 0 {
+				s.keep(t)
+			}
+		}
+	}
+	for d := range b.named() {
+		if d.queue == nil {
+			b.journal.touchLog(d) // what nobody needs of it may be there still
 		}
 	}
 }
@@ -177,11 +190,10 @@ func (s *subscription) remove() {
 	d.gone = true
 	delete(b.subscriptions, s.key)
 	b.order = slices.DeleteFunc(b.order, func(o *destination) bool { return o == d })
-	for t := range b.named() {
-		if i := slices.Index(t.subs, s); i >= 0 {
-			t.subs = slices.Delete(t.subs, i, i+1)
-			b.journal.touchLog(t)
-		}
+	b.durables = slices.DeleteFunc(b.durables, func(o *subscription) bool { return o == s })
+	for _, t := range s.topics {
+		t.subs = slices.DeleteFunc(t.subs, func(o *subscription) bool { return o == s })
+		b.journal.touchLog(t)
 	}
 }
 
@@ -201,7 +213,11 @@ func (d *destination) unsubscribeAll() error {
 	for _, s := range slices.Clone(d.subs) {
 		if s.dest.name == d.name {
 			s.remove()
+			continue
 		}
+		is := func(o *destination) bool { return o == d }
+		s.topics, s.keeps = slices.DeleteFunc(s.topics, is), slices.DeleteFunc(s.keeps, is)
+		delete(s.kept, d)
 	}
 	return nil
 }
@@ -221,11 +237,11 @@ func (b *Broker) watchOffline() {
 		if b.stopping {
 			return
 		}
-		for _, d := range slices.Clone(b.order) {
-			s := d.sub
-			if s == nil || s.active != nil || b.env.Mono()-s.since < limit {
+		for _, s := range slices.Clone(b.durables) {
+			if s.active != nil || b.env.Mono()-s.since < limit {
 				continue
 			}
+			d := s.dest
 			b.tell(Event{Kind: SubscriptionRemoved, Reason: message.OfflineTimeout, Dest: d.name,
 				Text: "durable subscription " + s.String() + " is removed: its consumer is away for " +
 					(b.env.Mono() - s.since).Round(time.Second).String() +

@@ -67,12 +67,11 @@ func (h *holding) header(d *destination) *store.Header {
 	if x := h.deltas[d]; x != nil {
 		out.Count -= x.count
 		out.Bytes -= x.bytes
-		if x.head > 0 {
-			out.Head = min(out.Head, store.Seq(x.head))
-		}
 	}
 	if d.queue == nil {
 		out.Head = h.logHead(d)
+	} else {
+		out.Head, _ = h.head(d)
 	}
 	return out
 }

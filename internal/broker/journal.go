@@ -276,8 +276,11 @@ func (j *journal) flush() {
 		if !d.gone {
 			d.headed = true
 			d.delivered.handed = d.delivered.below
-			p.ops = append(p.ops, store.Op{Kind: store.PutHeader, Dest: d.id,
-				Header: j.hold.header(d)})
+			h := j.hold.header(d)
+			if d.queue == nil {
+				d.head = uint64(h.Head)
+			}
+			p.ops = append(p.ops, store.Op{Kind: store.PutHeader, Dest: d.id, Header: h})
 		}
 	}
 	j.now, j.touched, j.reads = j.newPart(), nil, nil
@@ -344,7 +347,6 @@ func (d *destination) header() *store.Header {
 	h := &store.Header{ID: d.id, Destination: d.name, Reserved: store.Seq(d.reserved),
 		Count: d.stored, Bytes: d.storedBytes}
 	if d.queue != nil {
-		h.Head = store.Seq(min(d.queue.OldestStored(), d.reserved))
 		h.DeliveredBelow = store.Seq(d.delivered.below)
 	}
 	if d.sub != nil {

@@ -67,6 +67,7 @@ func (b *Broker) kept(d *destination, c *queue.Copy, log *logPut, a *arrival) {
 	if log == nil {
 		return
 	}
+	d.sub.keep(log.topic)
 	b.journal.refer(d, c, log)
 	if a != nil {
 		a.unsafe++
@@ -130,33 +131,71 @@ func (h *queueHost) trim() {
 	})
 }
 
-// raiseLogs has the logs that touched subscriptions read from rise their heads in this batch.
+// keep notes that the subscription keeps messages of a log.
+func (s *subscription) keep(log *destination) {
+	if !s.kept[log] {
+		s.kept[log] = true
+		s.keeps = append(s.keeps, log)
+	}
+}
+
+// logStep is how far a log's head stays behind while messages are left, so that few batches carry
+// its header.
+const logStep = 256
+
+// raiseLogs has the logs that touched subscriptions are through with, or further on in, raise their
+// heads in this batch.
 func (j *journal) raiseLogs() {
+	var logs []*destination
 	for _, d := range j.touched {
 		if d.sub == nil {
 			continue
 		}
-		for t := range j.b.named() {
-			if slices.Contains(t.subs, d.sub) {
-				j.touchLog(t)
+		head, keeps := j.hold.head(d)
+		d.sub.keeps = slices.DeleteFunc(d.sub.keeps, func(t *destination) bool {
+			if !t.looked {
+				t.looked = true
+				logs = append(logs, t)
 			}
+			over := !keeps || uint64(head) > t.logged
+			if over {
+				delete(d.sub.kept, t)
+			}
+			return over
+		})
+	}
+	for _, t := range logs {
+		t.looked = false
+		if head := uint64(j.hold.logHead(t)); head > t.head+logStep || head > t.logged &&
+			head > t.head {
+			j.touchLog(t)
 		}
 	}
 }
 
 // touchLog makes the batch carry the header of a topic's log, if it has one.
 func (j *journal) touchLog(d *destination) {
-	if d.reserved > 0 {
+	if d.reserved > 0 && !d.gone {
 		j.touch(d)
 	}
+}
+
+// head is the sequence that no stored copy of a queue is below, and whether it has any, as the
+// store knows it: without what is held.
+func (h *holding) head(d *destination) (head store.Seq, keeps bool) {
+	head, keeps = store.Seq(min(d.queue.OldestStored(), d.reserved)), d.stored > 0
+	if x := h.deltas[d]; x != nil && x.head > 0 {
+		head, keeps = min(head, store.Seq(x.head)), true
+	}
+	return head, keeps
 }
 
 // logHead is the sequence that no subscription needs a message of the log below.
 func (h *holding) logHead(d *destination) store.Seq {
 	head := store.Seq(min(d.logged+1, d.reserved))
 	for _, s := range d.subs {
-		if x := h.header(s.dest); x.Count > 0 || s.dest.stored > 0 {
-			head = min(head, x.Head)
+		if x, keeps := h.head(s.dest); keeps && s.kept[d] {
+			head = min(head, x)
 		}
 	}
 	return head

@@ -69,10 +69,8 @@ func (b *Broker) Status() Status {
 		one.Waits = d.waits(b, &budget)
 		s.Destinations = append(s.Destinations, one)
 	}
-	for _, d := range b.order {
-		if d.sub != nil {
-			s.Subscriptions = append(s.Subscriptions, d.sub.status())
-		}
+	for _, d := range b.durables {
+		s.Subscriptions = append(s.Subscriptions, d.status())
 	}
 	return s
 }
