@@ -301,12 +301,12 @@ func TestExplainNamesAReasonForAllThatIsThere(t *testing.T) {
 	p.Handle(late)
 	h.turn()
 	h.pass(time.Second)
+	if got := rows(h, q); got[message.Expired] != 1 {
+		t.Errorf("an expired message: %v", got)
+	}
 	full := queueNamed("full")
 	for n := range int64(3) {
 		p.Handle(p.big("p", full, n+2, 1<<20, false))
-	}
-	if got := rows(h, q); got[message.Expired] != 1 {
-		t.Errorf("an expired message: %v", got)
 	}
 	if got := rows(h, full); got[message.MemoryFull] != 2 || got[message.NoConsumer] != 1 {
 		t.Errorf("sends that wait: %v", got)

@@ -162,7 +162,8 @@ func (c *Connection) handleInfo(cmd message.Command) {
 	case *message.DestinationInfo:
 		err = c.destination(cmd)
 	case *message.RemoveSubscriptionInfo:
-		err = c.unsubscribe(cmd)
+		c.unsubscribe(cmd)
+		return
 	case *message.MessagePull:
 		err = c.pull(cmd)
 	case *message.ConsumerControl:

@@ -53,8 +53,14 @@ func (c *Connection) addConsumer(info *message.ConsumerInfo) {
 	}
 	c.consumers[info.ID] = s
 	c.order = append(c.order, s)
-	c.answer(info, nil)
+	if info.SubscriptionName == "" {
+		c.answer(info, nil)
+		s.begin()
+		return
+	}
 	s.begin()
+	// The subscription must be there after a crash.
+	c.b.journal.afterUnit(func() { c.answer(info, nil) })
 }
 
 func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) {

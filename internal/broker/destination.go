@@ -89,6 +89,7 @@ type destination struct {
 	queue     *queue.Queue    // queues
 	logged    uint64          // the last sequence in a topic's log
 	head      uint64          // of the log, as last handed over
+	floor     uint64          // while a batch is made: the lowest message put into the log
 	looked    bool            // by raiseLogs
 	sub       *subscription   // whose queue this is
 	subs      []*subscription // those that a topic keeps messages for

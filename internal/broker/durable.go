@@ -205,7 +205,7 @@ func (d *destination) unsubscribeAll() error {
 			return message.Errorf(message.IllegalState,
 				"Destination still has an active subscription: %s (durable subscription %s)", d.name, s)
 		}
-		if s.dest.name != d.name && s.dest.queue.Len() > 0 {
+		if s.dest.name != d.name && (s.dest.queue.Len() > 0 || s.b.journal.hold.deltas[s.dest] != nil) {
 			return message.Errorf(message.IllegalState, "%s cannot be removed: durable subscription"+
 				" %s of %s keeps messages, maybe of it", d.name, s, s.dest.name)
 		}
@@ -255,15 +255,23 @@ func (b *Broker) watchOffline() {
 }
 
 // unsubscribe executes a RemoveSubscriptionInfo.
-func (c *Connection) unsubscribe(cmd *message.RemoveSubscriptionInfo) error {
+func (c *Connection) unsubscribe(cmd *message.RemoveSubscriptionInfo) {
+	if err := c.endSubscription(cmd.SubscriptionName); err != nil {
+		c.answer(cmd, err)
+		return
+	}
+	c.b.journal.afterUnit(func() { c.answer(cmd, nil) })
+}
+
+func (c *Connection) endSubscription(name string) error {
 	if err := c.mustBe(c.id); err != nil {
 		return err
 	}
-	s := c.b.subscriptions[subscriptionKey{c.clientID, cmd.SubscriptionName}]
+	s := c.b.subscriptions[subscriptionKey{c.clientID, name}]
 	if s == nil {
 		return message.Errorf(message.InvalidDestination,
 			"No durable subscription exists for clientID: %s and subscriptionName: %s",
-			c.clientID, cmd.SubscriptionName)
+			c.clientID, name)
 	}
 	if s.active != nil {
 		return message.Errorf(message.NotFound, "Durable consumer is in use")

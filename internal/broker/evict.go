@@ -54,5 +54,16 @@ func (b *Broker) evict() {
 			b.relieve()
 		}
 	}
+	for _, d := range b.order {
+		if b.memory.Used() < e.target {
+			break
+		}
+		if d.queue != nil && len(d.queue.Slots()) == 0 {
+			if freed := d.queue.Evict(0); freed > 0 {
+				d.usage.Add(-freed)
+				b.relieve()
+			}
+		}
+	}
 	e.next = max(e.target, b.memory.Used()+e.target/16)
 }

@@ -87,6 +87,7 @@ func (j *journal) refused(p part, err error) {
 		j.hold.waiting = true
 		j.b.env.After(j.hold.wait, func() { j.hold.waiting, j.hold.due = false, true })
 	}
+	j.keepAll(&p)
 	j.meet(&p)
 	j.now = j.join(p, j.now)
 	j.split()

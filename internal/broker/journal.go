@@ -25,6 +25,7 @@ type journal struct {
 	// sequences is above the broker sequence of every stored message, durably or in a batch.
 	sequences int64
 	touched   []*destination
+	lags      []*destination // logs whose heads could not rise as far as nobody needs them
 
 	busy    bool
 	drained func() // runs when all is durable that there is room for
@@ -57,7 +58,8 @@ type note struct {
 type putCopy struct {
 	dest *destination
 	copy *queue.Copy
-	op   int // -1 when it was cancelled
+	op   int   // -1 when it was cancelled
+	size int64 // of the message; 0 of a reference but the first
 }
 
 // wait is something to run when changes are durable: those of a unit, or all before it.
@@ -105,10 +107,14 @@ func (j *journal) putAs(d *destination, c *queue.Copy, op store.Op, log *logPut)
 	defer j.leave(j.enter())
 	p := &j.now
 	c.Stored, c.PutBatch, c.PutOp = true, p.gen, len(p.ops)
-	p.copies = append(p.copies, putCopy{d, c, c.PutOp})
 	size := c.Message.Size()
+	put := putCopy{d, c, c.PutOp, size}
+	if log != nil && log.refs > 1 {
+		put.size = 0
+	}
+	p.copies = append(p.copies, put)
 	p.add(op, note{unit: j.unit, dest: d, size: size, log: log})
-	j.undurable += size
+	j.undurable += put.size
 	j.reserveSequence(c.Message.BrokerSequence)
 	d.stored++
 	d.storedBytes += size
@@ -268,8 +274,9 @@ func (j *journal) flush() {
 		}
 		return
 	}
-	j.raiseLogs()
 	j.now.dropUnreferred()
+	floors := j.floors()
+	j.raiseLogs()
 	p, touched, reads := j.now, j.touched, j.reads
 	for _, d := range touched {
 		d.touched = false
@@ -279,9 +286,13 @@ func (j *journal) flush() {
 			h := j.hold.header(d)
 			if d.queue == nil {
 				d.head = uint64(h.Head)
+				j.lag(d)
 			}
 			p.ops = append(p.ops, store.Op{Kind: store.PutHeader, Dest: d.id, Header: h})
 		}
+	}
+	for _, d := range floors {
+		d.floor = 0
 	}
 	j.now, j.touched, j.reads = j.newPart(), nil, nil
 	j.busy = true
@@ -313,7 +324,7 @@ func (j *journal) committed(p *part) {
 	j.hasRoom()
 	for _, p := range p.copies {
 		c := p.copy
-		j.undurable -= c.Message.Size()
+		j.undurable -= p.size
 		if p.dest.queue != nil {
 			p.dest.queue.Committed(c)
 		}

@@ -31,6 +31,10 @@ func (b *Broker) retain(d *destination, m *message.Message, a *arrival,
 			s.dest.reasons[why]++
 			continue
 		}
+		if s.active == nil && (!m.Persistent || !b.opt.Persistent) && s.dest.usage.Full() {
+			b.drop(s.dest, message.MemoryFull, m) // nobody may ever come for it
+			continue
+		}
 		if seq == 0 {
 			seq = b.nextLogged(m)
 			if m.Persistent && b.opt.Persistent {
@@ -115,7 +119,7 @@ func (h *queueHost) trim() {
 	if !ok || h.dest.gone || from > h.queue.OldestStored() {
 		return
 	}
-	to := h.dest.reserved
+	to := h.queue.OldestResident() // what leaves memory meanwhile is above
 	h.b.journal.beforeRead(func() {
 		h.b.journal.storage.Page(store.PageRequest{Dest: h.dest.id, From: store.Seq(from),
 			To: store.Seq(to), Count: 1}, func(page []store.Stored, err error) {
@@ -143,10 +147,37 @@ func (s *subscription) keep(log *destination) {
 // its header.
 const logStep = 256
 
+// floors finds the logs that messages are put into by what goes out or is held, and the lowest
+// sequence of those in each: no head may rise above it. They are the caller's to clear.
+func (j *journal) floors() (logs []*destination) {
+	for _, p := range []*part{&j.now, &j.held} {
+		if p.logs == 0 {
+			continue
+		}
+		for i := range p.ops {
+			t := p.notes[i].log
+			if t == nil || p.ops[i].Kind != store.PutMessage {
+				continue
+			}
+			if seq := uint64(p.ops[i].Seq); t.topic.floor == 0 || seq < t.topic.floor {
+				if t.topic.floor == 0 {
+					logs = append(logs, t.topic)
+				}
+				t.topic.floor = seq
+			}
+		}
+	}
+	return logs
+}
+
 // raiseLogs has the logs that touched subscriptions are through with, or further on in, raise their
 // heads in this batch.
 func (j *journal) raiseLogs() {
-	var logs []*destination
+	logs := j.lags
+	j.lags = nil
+	for _, t := range logs {
+		t.looked = true
+	}
 	for _, d := range j.touched {
 		if d.sub == nil {
 			continue
@@ -169,6 +200,33 @@ func (j *journal) raiseLogs() {
 		if head := uint64(j.hold.logHead(t)); head > t.head+logStep || head > t.logged &&
 			head > t.head {
 			j.touchLog(t)
+		} else {
+			j.lag(t)
+		}
+	}
+}
+
+// lag has the next batch look again at a log that nobody keeps messages of and that has some, as they
+// were under way.
+func (j *journal) lag(t *destination) {
+	if t.floor > 0 && !t.gone && t.head <= t.logged &&
+		!slices.ContainsFunc(t.subs, func(s *subscription) bool { return s.kept[t] }) {
+		j.lags = append(j.lags, t)
+	}
+}
+
+// keepAll notes, of a batch that came back, that its subscriptions keep messages: the ends of these
+// wait for room now.
+func (j *journal) keepAll(p *part) {
+	for i := range p.ops {
+		d := p.notes[i].dest
+		if d == nil || d.sub == nil || d.gone || p.ops[i].Kind != store.DeleteMessage {
+			continue
+		}
+		for _, t := range d.sub.topics {
+			if t.reserved > 0 {
+				d.sub.keep(t)
+			}
 		}
 	}
 }
@@ -193,6 +251,9 @@ func (h *holding) head(d *destination) (head store.Seq, keeps bool) {
 // logHead is the sequence that no subscription needs a message of the log below.
 func (h *holding) logHead(d *destination) store.Seq {
 	head := store.Seq(min(d.logged+1, d.reserved))
+	if d.floor > 0 {
+		head = min(head, store.Seq(d.floor))
+	}
 	for _, s := range d.subs {
 		if x, keeps := h.head(s.dest); keeps && s.kept[d] {
 			head = min(head, x)

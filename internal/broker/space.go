@@ -110,7 +110,8 @@ func (b *Broker) lacks(d *destination, k class) message.Reason {
 		}
 	}
 	// Until its transaction commits a send is in memory, whatever becomes of it.
-	if k == stored && d.queue != nil || !b.memoryLacks(d) {
+	// A topic's stored messages wait for those who listen and are slow, whose copies are in memory.
+	if k == stored && (d.queue != nil || d.usage.Used() == 0) || !b.memoryLacks(d) {
 		return ""
 	}
 	if k&transacted == 0 && d.queue != nil && d.queue.HasReady() &&

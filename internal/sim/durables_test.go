@@ -25,6 +25,7 @@ type durableReader struct {
 	c     *Client
 	wants Wants
 	got   map[message.MessageID]int
+	from  int // what was sent before is not its
 }
 
 type sentTo struct {
@@ -94,6 +95,26 @@ func (l *library) send(p *Client) {
 	l.sent[i].id = p.Send(m, func(err error) { l.sent[i].confirmed = err == nil })
 }
 
+// renew ends the reader's subscription, by a word or by another selector, and begins it anew.
+func (l *library) renew(r *durableReader) {
+	if l.rnd.IntN(2) == 0 {
+		r.wants.Selector = map[string]string{"": "color='red'", "color='red'": ""}[r.wants.Selector]
+	} else if r.c.Node() != nil || r.c.Connect(l.n) {
+		for _, c := range r.c.order {
+			c.Close()
+		}
+		r.c.send(&message.RemoveSubscriptionInfo{ClientID: r.c.Name(), SubscriptionName: "s"})
+	}
+	r.c.Close()
+	r.from = len(l.sent) + 1_000_000 // nothing is its until it is there again
+	l.w.Run(10 * time.Millisecond)
+	l.come(r)
+	l.w.Run(500 * time.Millisecond)
+	if r.c.Node() != nil {
+		r.from = len(l.sent)
+	}
+}
+
 func (l *library) play() {
 	p := l.w.Client("writer")
 	for range 150 + l.rnd.IntN(150) {
@@ -114,6 +135,11 @@ func (l *library) play() {
 			}
 		case 3, 4, 5:
 			l.come(r)
+		case 6:
+			l.renew(r)
+		case 7:
+			l.n.Capacity(1, 1<<20)
+			l.w.After(l.w.within(time.Second), func() { l.n.Capacity(0, 0) })
 		default:
 			l.send(p)
 		}
@@ -123,6 +149,7 @@ func (l *library) play() {
 
 // check has every reader come, and looks at what they got in all.
 func (l *library) check(t *testing.T, seed uint64) {
+	l.n.Capacity(0, 0)
 	for _, r := range l.readers {
 		r.c.Close()
 		l.w.Run(time.Second)
@@ -130,7 +157,10 @@ func (l *library) check(t *testing.T, seed uint64) {
 	}
 	l.w.Run(time.Minute)
 	for _, r := range l.readers {
-		for _, s := range l.sent {
+		for i, s := range l.sent {
+			if i < r.from {
+				continue
+			}
 			want := 0
 			to := message.Destination{Kind: message.Topic, Name: s.to}
 			for _, d := range to.Split() {

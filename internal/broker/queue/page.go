@@ -95,11 +95,14 @@ func (q *Queue) LoadFailed(again func()) {
 }
 
 // Evict drops pending durable copies from memory, the last first, until at most keep bytes of
-// them stay, and reports how many bytes were freed. The first page stays.
+// them stay, and reports how many bytes were freed. The first page stays while there are consumers.
 func (q *Queue) Evict(keep int64) int64 {
 	freed := int64(0)
 	l := &q.lanes[main]
-	floor := q.pageEnd()
+	floor := uint64(0)
+	if len(q.slots) > 0 {
+		floor = q.pageEnd()
+	}
 	for i := len(l.entries) - 1; i >= l.start && q.resident > keep; i-- {
 		c := l.entries[i].copy
 		if c == nil {

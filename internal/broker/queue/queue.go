@@ -219,6 +219,17 @@ func (q *Queue) OldestStored() uint64 {
 	return low
 }
 
+// OldestResident gives a sequence that no stored copy in memory is below.
+func (q *Queue) OldestResident() uint64 {
+	low := q.next
+	for _, l := range []*lane{&q.lanes[main], &q.outside} {
+		if l.live > 0 {
+			low = min(low, l.entries[l.start].key)
+		}
+	}
+	return low
+}
+
 // Outstanding gives the copy with that sequence if it is out.
 func (q *Queue) Outstanding(seq uint64) *Copy { return q.out[seq] }
 
