@@ -125,6 +125,7 @@ type Broker struct {
 	replies     replies
 	parked      []*destination // those with parked sends
 	held        []*Connection  // those that are not read
+	openBytes   int64          // of sends in open transactions
 	parkedBytes int64          // of parked sends
 	looking     bool           // for room in the store, in a while
 	dirty       []*queueHost   // queues to dispatch at the end of the turn

@@ -206,8 +206,8 @@ func (j *journal) raiseLogs() {
 	}
 }
 
-// lag has the next batch look again at a log that nobody keeps messages of and that has some, as they
-// were under way.
+// lag has the next batch look again at a log that nobody keeps messages of and that has some, as
+// they were under way.
 func (j *journal) lag(t *destination) {
 	if t.floor > 0 && !t.gone && t.head <= t.logged &&
 		!slices.ContainsFunc(t.subs, func(s *subscription) bool { return s.kept[t] }) {

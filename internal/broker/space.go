@@ -110,6 +110,12 @@ func (b *Broker) lacks(d *destination, k class) message.Reason {
 		}
 	}
 	// Until its transaction commits a send is in memory, whatever becomes of it.
+	if k == stored|transacted {
+		if limit := b.memory.Limit(); limit > 0 && b.openBytes >= limit {
+			return message.MemoryFull
+		}
+		return ""
+	}
 	// A topic's stored messages wait for those who listen and are slow, whose copies are in memory.
 	if k == stored && (d.queue != nil || d.usage.Used() == 0) || !b.memoryLacks(d) {
 		return ""

@@ -146,6 +146,7 @@ func (tx *transaction) take(a *arrival) {
 	}
 	a.charged = a.b.wireDestination(a.wire)
 	a.charged.usage.Add(a.m.Size())
+	a.b.openBytes += a.m.Size()
 	tx.sends = append(tx.sends, a)
 	tx.bytes += a.m.Size()
 	a.answer(nil)
@@ -234,6 +235,7 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 // release gives back what the sends are charged; when they are enqueued their copies are.
 func (tx *transaction) release() {
 	for _, a := range tx.sends {
+		a.b.openBytes -= a.m.Size()
 		if !a.charged.gone {
 			a.charged.usage.Add(-a.m.Size())
 		}
