@@ -275,6 +275,9 @@ func (a *advisories) replay(s *consumer) {
 		s.publish(nil, topic, m)
 	}
 	b.existing(tell)
+	if s.ofHopwire() {
+		b.absent(tell)
+	}
 }
 
 // ofHopwire reports whether the consumer is the bridge of a Hopwire broker.

@@ -74,6 +74,7 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 		if err := c.mayBeDurable(info); err != nil {
 			return nil, err
 		}
+		info.ClientID = c.clientID // bridges know the subscription by it
 	}
 	sel, err := selector.Parse(info.Selector)
 	if err != nil {

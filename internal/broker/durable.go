@@ -308,3 +308,22 @@ func (s *consumer) home(name message.Destination, c *queue.Copy) *destination {
 	}
 	return nil
 }
+
+// absent tells a Hopwire peer's bridge of durable subscriptions whose consumers are away: what they
+// subscribe to is wanted here all the same. ActiveMQ does not tell of them so.
+func (b *Broker) absent(tell func(string, message.Command, ...message.Property)) {
+	for _, s := range b.durables {
+		if s.active != nil {
+			continue
+		}
+		b.tellSubscription(tell, &message.ConsumerInfo{
+			ID:               message.ConsumerID{Connection: "OFFLINE", Value: int64(s.dest.id)},
+			Destination:      s.dest.name,
+			ClientID:         s.key.clientID,
+			SubscriptionName: s.key.name,
+			Selector:         s.text,
+			NoLocal:          s.noLocal,
+			PrefetchSize:     100,
+		})
+	}
+}

@@ -140,9 +140,13 @@ func (n *netSub) replay() {
 	if !b.opt.Advisories {
 		return
 	}
-	b.existing(func(name string, data message.Command, props ...message.Property) {
+	tell := func(name string, data message.Command, props ...message.Property) {
 		if topic := advisoryTopic(name); n.hears(topic) {
 			n.publishAdvisory(b.advisory(topic, data, props))
 		}
-	})
+	}
+	b.existing(tell)
+	if n.sub.Hopwire {
+		b.absent(tell)
+	}
 }

@@ -248,13 +248,17 @@ func (s *script) sub(l line) error {
 		x = &client{c: s.w.Client(name)}
 		s.clients[name] = x
 	}
+	if l.option("durable", "") != "" {
+		x.c.Steady()
+	}
 	if !x.c.Connect(n) {
 		return fmt.Errorf("broker %s is down", l.word(0))
 	}
 	count := 0
 	mode := ackModes[l.option("ack", "auto")]
 	wants := sim.Wants{From: destination(l.word(1)), Prefetch: prefetch, Work: work,
-		Selector: l.option("selector", ""), Mode: mode, Batch: batch}
+		Selector: l.option("selector", ""), Mode: mode, Batch: batch,
+		Durable: l.option("durable", "")}
 	wants.Handle = func(m *message.Message) {
 		count++
 		if most == 0 || count <= most {

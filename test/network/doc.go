@@ -37,7 +37,7 @@
 // Applications:
 //
 //	sub b q.orders as CB1 [prefetch=1] [selector=(color='red')] [ack=client|manual|individual]
-//	    [batch=10] [work=20ms] [max=5] [reply]
+//	    [durable=name] [batch=10] [work=20ms] [max=5] [reply]
 //	    a consumer with a connection of its own; with max the application stops after so many
 //	    messages and keeps what it was sent beyond that until it is closed; with reply it answers
 //	    requests
