@@ -322,6 +322,12 @@ func (t *table) owner(asking *demand, dest message.Destination, arrived time.Dur
 	return best
 }
 
+// consumed reports whether a consumer is behind the demand, and not the static list alone: between
+// two brokers that list a queue of each other, replay would send what nobody consumes to and fro.
+func (d *demand) consumed() bool {
+	return slices.ContainsFunc(d.members, func(m member) bool { return !m.static })
+}
+
 func (d *demand) isStatic() bool { return len(d.members) > 0 && d.members[0].static }
 
 // onlyNetworks reports whether all members are bridges' subscriptions.

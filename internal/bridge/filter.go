@@ -128,7 +128,7 @@ func (d *demand) routeless(c network.Candidate, m *message.Message, topic bool,
 	switch ttl := d.bridge.opts.MessageTTL; {
 	case visits > 0 && topic:
 		return message.AlreadyVisited
-	case visits > 0 && !c.Replay().WhenNoConsumers:
+	case visits > 0 && (!c.Replay().WhenNoConsumers || !d.consumed()):
 		return message.ReplayOff
 	case visits == 0 && ttl > -1 && message.Brokers(m.BrokerPath) >= int(ttl):
 		return message.TTLMessage

@@ -60,6 +60,9 @@ func (t *table) texts(c *message.ConsumerInfo, s network.Selectors,
 
 // join makes a member part of the demand, with its selectors.
 func (d *demand) join(m member, parsed map[string]Selector) {
+	if !m.static && !d.consumed() {
+		d.wider = true // messages may go back now
+	}
 	for _, text := range m.texts {
 		if d.wants.Join(text, parsed[text], m.path) {
 			d.wider = true
