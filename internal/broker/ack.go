@@ -36,6 +36,9 @@ func (c *Connection) ack(a *message.MessageAck) error {
 		if s.counts.dispatched == 0 {
 			return nil // restored by failover; its first dispatch is still to come
 		}
+		if tx := c.transactions[a.Transaction]; tx != nil && tx.broken == nil {
+			tx.broken = err // a commit without it would not be what the client commits
+		}
 		return err
 	}
 	if !a.Transaction.IsZero() && a.Type != message.DeliveredAck && a.Type != message.RedeliveredAck {

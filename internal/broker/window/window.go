@@ -107,17 +107,21 @@ func (w *Window[R]) Find(a *message.MessageAck) (Range, error) {
 		}
 		return Range{i, i + 1}, nil
 	}
-	from := w.start
+	r := Range{from: w.start}
 	if a.HasFirst {
-		if from = w.index(a.Destination, a.First, w.start); from < 0 {
+		if r.from = w.of(a.Destination, a.First, w.start); r.from < 0 {
 			return Range{}, unmatched(a, "its first message was not dispatched to this consumer")
 		}
 	}
-	last := w.index(a.Destination, a.Last, from)
+	last := w.of(a.Destination, a.Last, r.from)
 	if last < 0 {
 		return Range{}, unmatched(a, "its last message was not dispatched to this consumer")
 	}
-	r := Range{from, last + 1}
+	r.to = last + 1
+	if earlier := w.index(message.Destination{}, a.First, w.start); a.HasFirst &&
+		int(a.Count) != w.open(r) && int(a.Count) == w.open(Range{earlier, r.to}) {
+		r.from = earlier // its first message is that of another destination of a composite
+	}
 	if a.Type == message.StandardAck && a.Transaction.IsZero() && int(a.Count) != w.open(r) {
 		return Range{}, message.Errorf(message.Protocol,
 			"Unmatched acknowledge: expected message count (%d) differs from the %d"+
@@ -140,6 +144,15 @@ func (w *Window[R]) open(r Range) int {
 func unmatched(a *message.MessageAck, why string) error {
 	return message.Errorf(message.Protocol,
 		"Unmatched acknowledge of %s on %s: %s", a.Last, a.Destination, why)
+}
+
+// of finds the entry of a message that an acknowledgement names: of its destination if there is one.
+// A range of a consumer of several destinations has the destination of its last message alone.
+func (w *Window[R]) of(d message.Destination, id message.MessageID, from int) int {
+	if i := w.index(d, id, from); i >= 0 {
+		return i
+	}
+	return w.index(message.Destination{}, id, from)
 }
 
 // index finds an entry at or behind from.

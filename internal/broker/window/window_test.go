@@ -208,3 +208,34 @@ func take(t *rapid.T, w *Window[int], a *message.MessageAck) {
 	}
 	w.Take(r, func(*Entry[int]) {})
 }
+
+func TestARangeMayCrossDestinations(t *testing.T) {
+	b := message.Destination{Kind: message.Queue, Name: "b"}
+	add := func(w *Window[int], entries ...any) {
+		for i := 0; i < len(entries); i += 2 {
+			w.Add(i/2, &message.Message{ID: id(entries[i].(int))},
+				entries[i+1].(message.Destination), 0)
+		}
+	}
+	for _, c := range []struct {
+		name        string
+		entries     []any
+		first, last int
+		of          message.Destination
+		count       int32
+		want        Range
+	}{
+		{"of several queues", []any{0, queueA, 1, b, 2, queueA, 3, b}, 0, 3, b, 4, Range{0, 4}},
+		{"of two copies of one message", []any{5, queueA, 5, b}, 5, 5, b, 2, Range{0, 2}},
+		{"of one of two copies", []any{5, queueA, 5, b}, 5, 5, b, 1, Range{1, 2}},
+		{"of the other", []any{5, queueA, 5, b}, 5, 5, queueA, 1, Range{0, 1}},
+	} {
+		w := New[int](100, true)
+		add(w, c.entries...)
+		r, err := w.Find(&message.MessageAck{Type: message.StandardAck, Destination: c.of,
+			First: id(c.first), Last: id(c.last), HasFirst: true, HasLast: true, Count: c.count})
+		if err != nil || r != c.want {
+			t.Errorf("%s: %v %v, want %v", c.name, r, err, c.want)
+		}
+	}
+}
