@@ -121,7 +121,7 @@ func (q *Queue) wave(l int8, now time.Duration, budget *slice) {
 			}
 		}
 		if c == nil {
-			cur = q.end(l)
+			cur = q.next
 			break
 		}
 		budget.look()
@@ -154,14 +154,6 @@ func (q *Queue) join(l int8) (uint64, bool) {
 		low = min(low, s.pos[l])
 	}
 	return low, len(q.ready) > 0
-}
-
-// end is the key that the next copy of the lane will have at least.
-func (q *Queue) end(l int8) uint64 {
-	if l == main {
-		return q.next
-	}
-	return q.returns
 }
 
 // offerRing offers a copy to the ready slots that have not looked at it, in their order, until one

@@ -4,9 +4,9 @@
 //
 // # Lanes
 //
-// Pending copies stand in two lanes. The main lane is ordered by sequence, the order of arrival.
-// The returned lane holds copies that were delivered and came back; it is looked at first and
-// ordered by the moment of return, so that a copy that came back is fresh to every subscription.
+// Pending copies stand in two lanes, both ordered by sequence, the order of arrival. The returned
+// lane holds copies that were delivered and came back; it is looked at first, and a copy that comes
+// back takes the positions of all subscriptions there back to it, so that it is fresh to each.
 //
 // # Positions
 //

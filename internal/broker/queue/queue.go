@@ -38,7 +38,6 @@ type Queue struct {
 	shedNext int             // copies in the main lane from which on shed looks at them
 	taken    map[uint64]bool // of TakeStored while a page is read, which may have them
 	next     uint64          // the next sequence
-	returns  uint64          // the next key of the returned lane
 	out      map[uint64]*Copy
 	outside  lane  // stored copies that are out or returned, by sequence
 	passing  lane  // the same of those that are not stored
@@ -59,7 +58,7 @@ type Queue struct {
 
 // New makes an empty queue whose first sequence is first.
 func New(d message.Destination, env loop.Env, host Host, first uint64) *Queue {
-	return &Queue{Destination: d, env: env, host: host, next: max(1, first), returns: 1,
+	return &Queue{Destination: d, env: env, host: host, next: max(1, first),
 		out: map[uint64]*Copy{}}
 }
 
@@ -279,8 +278,10 @@ func (q *Queue) Return(copies []*Copy) {
 		}
 		delete(q.out, c.Seq)
 		c.Owner, c.Doubts, c.Raised = nil, nil, false
-		q.place(c, returned, q.returns)
-		q.returns++
+		q.place(c, returned, c.Seq)
+		for _, s := range q.slots {
+			s.pos[returned] = min(s.pos[returned], c.Seq) // what came back before is few
+		}
 	}
 	q.wake()
 }

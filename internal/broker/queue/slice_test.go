@@ -45,3 +45,28 @@ func TestADispatchYieldsTheLoopWhenLooksAreDear(t *testing.T) {
 		t.Errorf("%d looks at %d copies in %d slices", s.looked, many, slices)
 	}
 }
+
+func TestWhatComesBackIsInItsOrderWhoeverGaveItBack(t *testing.T) {
+	h := &testHost{stored: map[uint64]*Copy{}}
+	h.q = New(message.Destination{Kind: message.Queue, Name: "q"}, &clock{}, h, 1)
+	for range 6 {
+		h.q.Add(&message.Message{}, 0)
+	}
+	first := &testSub{step: 1, room: 4}
+	first.slot = h.q.Attach(first, Traits{})
+	h.settle()
+	h.q.Detach(first.slot)
+	h.q.Return(first.took[2:])
+	h.q.Return(first.took[:2])
+	next := &testSub{step: 1, room: 10}
+	next.slot = h.q.Attach(next, Traits{})
+	h.settle()
+	for i, c := range next.took {
+		if c.Seq != uint64(i+1) {
+			t.Errorf("copy %d comes as number %d", c.Seq, i+1)
+		}
+	}
+	if len(next.took) != 6 {
+		t.Errorf("%d of 6 came", len(next.took))
+	}
+}
