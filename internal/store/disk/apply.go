@@ -70,7 +70,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	a := &s.apply
 	b := s.db.NewBatch()
 	a.b, a.work = b, map[store.DestID]*work{}
-	a.order, a.put, a.swept, a.format = a.order[:0], a.put[:0], a.swept[:0], formatQueues
+	a.order, a.put, a.swept, a.format = a.order[:0], a.put[:0], a.swept[:0], formatFirst
 	err := a.add(batches)
 	if err == nil {
 		s.space.logs.Add(int64(b.Len()))
@@ -199,8 +199,8 @@ func (a *applier) deleteRange(start, end []byte) { _ = a.b.DeleteRange(start, en
 func (a *applier) putHeader(h *store.Header) {
 	w := a.of(h.ID)
 	w.header, w.head, w.reserved = true, h.Head, h.Reserved
-	if w.role == subscription {
-		a.format = formatTopics
+	if w.role == subscription || h.DeliveredBelow > 0 {
+		a.format = formatSecond
 	}
 	a.key = destKey(a.key[:0], kindHeader, h.ID)
 	a.value = appendHeader(a.value[:0], h)
@@ -211,7 +211,7 @@ func (a *applier) putMessage(op *store.Op) {
 	w, m := a.of(op.Dest), op.Message
 	a.notePut(w, op.Seq)
 	if w.role == log {
-		a.format = formatTopics
+		a.format = formatSecond
 		w.logged = append(w.logged, op.Seq)
 	}
 	size := len(m.Properties) + len(m.Content)
@@ -242,7 +242,7 @@ func (a *applier) putMessage(op *store.Op) {
 func (a *applier) putReference(op *store.Op) {
 	a.notePut(a.of(op.Dest), op.Seq)
 	a.refs = true
-	a.format = formatTopics
+	a.format = formatSecond
 	a.key = seqKey(a.key[:0], kindMessage, op.Dest, op.Seq)
 	a.value = appendReference(a.value[:0], op.Source)
 	a.set(a.key, a.value)

@@ -3,9 +3,11 @@
 // # The folder
 //
 // "lock" is locked while a store is open; its text names the holder. "format" tells the format; a
-// newer one is refused. It is 1 until the first subscription, and 2 from then on: a program that
-// knows no logs and references does not open it. "ballast" takes a quarter of the reserve, to be
-// given back when the disk is full. "db" is pebble's.
+// newer one is refused. It is 1 until the first subscription, or until the first header says what
+// clients may have had, which is soon: when the first stored message is delivered. From then on it
+// is 2, and a program that knows no such records says that the folder is a newer program's.
+// "ballast" takes a quarter of the reserve, to be given back when the disk is full. "db" is
+// pebble's.
 //
 // # Records
 //

@@ -12,12 +12,14 @@ import (
 	"hopwire/internal/message"
 )
 
-// The formats of a folder. It begins with the first, and is raised to the second, which has logs
-// and references, by the first Apply that puts one: until then an older program may have it back.
+// The formats of a folder. It begins with the first, and is raised to the second by the first Apply
+// that puts what programs of the first cannot read: a message of a log, a subscription, or a header
+// that tells what clients may have had (DeliveredBelow). Until then such a program may have it
+// back.
 const (
-	formatQueues = 1
-	formatTopics = 2
-	formatNewest = formatTopics
+	formatFirst  = 1
+	formatSecond = 2
+	formatNewest = formatSecond
 )
 
 const (
@@ -36,7 +38,7 @@ func checkFormat(fs vfs.FS, dir string) (int, error) {
 				"store %s: the file %s is missing beside %s: restore it from a backup",
 				dir, formatName, dbName)
 		}
-		return formatQueues, writeFormat(fs, dir, formatQueues)
+		return formatFirst, writeFormat(fs, dir, formatFirst)
 	}
 	if err != nil {
 		return 0, message.Errorf(message.Unavailable, "store %s: %w", dir, err)

@@ -159,7 +159,7 @@ func TestTheFormatOfTheFolderIsHeeded(t *testing.T) {
 	}
 }
 
-// TestAFolderIsRaisedByItsFirstSubscription: until then an older program may have it back.
+// TestAFolderIsRaisedByItsFirstSubscription, unless something else raised it before it.
 func TestAFolderIsRaisedByItsFirstSubscription(t *testing.T) {
 	dir := t.TempDir()
 	format := func() string {
