@@ -420,9 +420,15 @@ func (h *queueHost) readStored(from, to uint64, done func(c []*queue.Copy, compl
 	})
 }
 
+// copies gives what can be read of a page.
 func (h *queueHost) copies(page []store.Stored) []*queue.Copy {
 	copies := make([]*queue.Copy, 0, len(page))
 	for _, s := range page {
+		if s.Message == nil {
+			h.b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: h.dest.name, Count: 1,
+				Text: "a stored message is left out: " + s.Damage.Error()})
+			continue
+		}
 		copies = append(copies, &queue.Copy{Seq: uint64(s.Seq), Message: s.Message,
 			Redelivery: max(s.Redelivery, s.Message.RedeliveryCounter),
 			Arrived:    h.b.arrivedBefore(s.Message), Doubts: h.dest.doubts(uint64(s.Seq)),

@@ -24,6 +24,7 @@ type house struct {
 	events []Event
 	rnd    uint64
 	broken int                // so many reads fail from here on
+	bad    map[store.Seq]bool // messages that cannot be read
 	space  func() store.Space // instead of the disk's
 
 	committing func(*store.Batch) // sees all batches
@@ -73,7 +74,14 @@ func (h *house) Page(r store.PageRequest, done func([]store.Stored, error)) {
 			done(nil, err)
 			return
 		}
-		done(h.disk.Page(r))
+		page, err := h.disk.Page(r)
+		for i, st := range page {
+			if h.bad[st.Seq] {
+				page[i] = store.Stored{Seq: st.Seq,
+					Damage: message.Errorf(message.Corrupt, "%d is damaged", st.Seq)}
+			}
+		}
+		done(page, err)
 	})
 }
 

@@ -111,3 +111,50 @@ func TestMessagesOfAnOfflineDurableExpire(t *testing.T) {
 		t.Errorf("%d messages are logged", n)
 	}
 }
+
+// TestWhatCannotBeReadIsLeftOutAndToldOf: one damaged record must not stop a subscription or queue.
+func TestWhatCannotBeReadIsLeftOutAndToldOf(t *testing.T) {
+	h := open(t, nil, nil)
+	h.subscribe("a", "s", "T", nil).leave()
+	h.publish("T", 1, 4)
+	h = open(t, h.disk, nil)
+	h.bad = map[store.Seq]bool{h.storedOf("a")[1].Seq: true}
+	a := h.subscribe("a", "s", "T", nil)
+	h.publish("T", 5, 5)
+	if a.bodies() != "1 3 4 5" {
+		t.Errorf("got %q of a log, want all but 2", a.bodies())
+	}
+	told := 0
+	for _, e := range h.events {
+		if e.Kind == StoreTrouble && e.Reason == message.Unreadable && e.Dest == topicNamed("T") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("it was told %d times: %v", told, h.events)
+	}
+}
+
+func TestBrowsersAndSearchesPassOverWhatCannotBeRead(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	h.short(q, 5)
+	now := h.now
+	h = open(t, h.disk, nil)
+	h.now, h.bad = now, map[store.Seq]bool{h.stored(q)[2].Seq: true}
+	c := h.connect("c", "c", "", nil)
+	if c.browse("c", q, 100); len(c.got) != 4 {
+		t.Errorf("a browser sees %v", c.got)
+	}
+	id := h.stored(q)[4].Message.ID
+	var found *Explanation
+	h.b.Explain(q, &id, func(e *Explanation) { found = e })
+	h.turn()
+	if found == nil || len(found.Rows) == 0 {
+		t.Errorf("a message behind it is not found: %+v", found)
+	}
+	h.pass(45 * time.Second)
+	if d := h.b.find(q); d.counts.Expired != 4 || h.b.expiring {
+		t.Errorf("%d messages expired, searching %v", d.counts.Expired, h.b.expiring)
+	}
+}

@@ -51,6 +51,7 @@ const (
 	OfflineTimeout       Reason = "OFFLINE_TIMEOUT"
 	ConnectionGone       Reason = "CONNECTION_GONE"
 	TempUnseen           Reason = "TEMP_UNSEEN"
+	Unreadable           Reason = "CORRUPT"
 )
 
 // Class is the class of an exception that says no more and no less than r. It is Hopwire's own:

@@ -78,8 +78,12 @@ type PeerReceipts struct {
 // are the same.
 type Stored struct {
 	Seq        Seq
-	Redelivery int32
+	Redelivery int32 // 0 when there is a Damage
 	Message    *message.Message
+	// Damage says, with kind Corrupt, why the message cannot be read: its record makes no sense, or
+	// the log does not have what the reference is to. It is nil iff Message is not; the rest of the
+	// page is as it would be without it, and the message can be deleted as any other.
+	Damage error
 }
 
 // OpKind is the kind of one Op.
@@ -141,7 +145,8 @@ func (o *Op) Puts() bool { return o.Kind == PutMessage || o.Kind == PutReference
 
 // PageRequest asks for stored messages of one destination in ascending sequence, From <= seq < To.
 // A page ends with the message that is its Count-th or that brings the sum of message sizes to
-// Bytes; zero sets no such limit. An empty page says that there is nothing in the range.
+// Bytes; zero sets no such limit. A message that cannot be read counts as one of no size. An empty
+// page says that there is nothing in the range.
 type PageRequest struct {
 	Dest  DestID
 	From  Seq

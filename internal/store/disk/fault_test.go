@@ -294,24 +294,52 @@ func TestDefaultReserveIsAnEighthButAtMost64MiB(t *testing.T) {
 	}
 }
 
-func TestADamagedRecordIsNamed(t *testing.T) {
-	d := newFaultyDisk()
-	s := d.open(t)
-	l := newLoader(s)
-	if err := l.put(1); err != nil {
-		t.Fatal(err)
-	}
-	if err := disk.SetRaw(s, 'm', 1, 1, []byte{1, 2, 3}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := l.page(1)
-	want := "store data/store: the record of message 1 of destination 1 is damaged: " +
-		"its bytes make no sense"
-	if message.KindOf(err) != message.Corrupt || err.Error() != want {
-		t.Errorf("page: %v, want %s", err, want)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
+func TestADamagedRecordIsNamedAndTheOthersAreRead(t *testing.T) {
+	const apart = 1 << 0 // the flag of a message whose body has a record of its own
+	for _, c := range []struct {
+		name string
+		kind byte
+		rec  []byte
+		want string
+	}{
+		{"message", 'm', []byte{1, 2, 3}, "its bytes make no sense"},
+		{"empty", 'm', []byte{}, "its bytes make no sense"},
+		{"other version", 'm', []byte{9, 2, 3}, "its version is 9, this program knows 1"},
+		{"reference", 'm', []byte{2}, "its bytes make no sense"},
+		{"without its body", 'm', append([]byte{1, apart, 6}, make([]byte, 6+2)...),
+			"its body is missing"},
+		{"redelivery count", 'd', []byte{1, 2, 3}, "its bytes make no sense"},
+	} {
+		d := newFaultyDisk()
+		s := d.open(t)
+		l := newLoader(s)
+		if err := l.put(5); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = d.open(t) // it knows of no facts
+		l.s = s
+		if err := disk.SetRaw(s, c.kind, 1, 3, c.rec); err != nil {
+			t.Fatal(err)
+		}
+		want := "store data/store: the record of message 3 of destination 1 is damaged: " + c.want
+		p, err := l.page(5)
+		if err != nil || len(p) != 5 {
+			t.Fatalf("%s: a page of %d messages, %v", c.name, len(p), err)
+		}
+		for _, st := range p {
+			bad := st.Seq == 3
+			if bad != (st.Message == nil) || bad != (st.Damage != nil) ||
+				bad && (message.KindOf(st.Damage) != message.Corrupt || st.Damage.Error() != want) {
+				t.Errorf("%s: message %d is %v, damage %v; want of 3 %s", c.name, st.Seq, st.Message,
+					st.Damage, want)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

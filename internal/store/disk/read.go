@@ -192,19 +192,16 @@ func (p *pager) read() (out []store.Stored, err error) {
 		if err != nil {
 			return nil, p.s.readError(err)
 		}
-		if isReference(value) {
-			st.Message, err = p.resolve(st.Seq, value)
-		} else {
-			st.Message, err = p.message(p.r.Dest, st.Seq, value)
-		}
+		st.Damage, err = p.fill(&st, value)
 		if err != nil {
 			return nil, err
 		}
-		if st.Redelivery, err = p.redelivery(st.Seq); err != nil {
-			return nil, p.damaged(p.r.Dest, st.Seq, err)
+		if st.Damage == nil {
+			size += st.Message.Size()
+		} else {
+			st.Message, st.Redelivery = nil, 0
 		}
 		out = append(out, st)
-		size += st.Message.Size()
 		if p.r.Count > 0 && len(out) >= p.r.Count || p.r.Bytes > 0 && size >= p.r.Bytes {
 			break
 		}
@@ -212,29 +209,51 @@ func (p *pager) read() (out []store.Stored, err error) {
 	return out, nil
 }
 
+// fill reads the message and its facts. Damage is of this message alone; after an error nothing can
+// be read.
+func (p *pager) fill(st *store.Stored, value []byte) (damage, err error) {
+	if isReference(value) {
+		st.Message, damage, err = p.resolve(st.Seq, value)
+	} else {
+		st.Message, damage, err = p.message(p.r.Dest, st.Seq, value)
+	}
+	if damage != nil || err != nil {
+		return damage, err
+	}
+	st.Redelivery, err = p.redelivery(st.Seq)
+	switch {
+	case errors.Is(err, errRecord):
+		return p.damaged(p.r.Dest, st.Seq, err), nil
+	case err != nil:
+		return nil, p.s.readError(err)
+	}
+	return nil, nil
+}
+
 func (p *pager) damaged(id store.DestID, seq store.Seq, err error) error {
 	return p.s.corrupt(fmt.Sprintf("message %d of destination %d", seq, id), err)
 }
 
 // message reads a message from its record.
-func (p *pager) message(id store.DestID, seq store.Seq, rec []byte) (*message.Message, error) {
-	m, err := decodeMessage(rec, func() ([]byte, error) { return p.body(id, seq) })
-	if err != nil {
-		return nil, p.damaged(id, seq, err)
+func (p *pager) message(id store.DestID, seq store.Seq, rec []byte) (m *message.Message,
+	damage, err error) {
+	m, damage = decodeMessage(rec, func() (body []byte, missing error) {
+		body, err = p.s.get(p.snap, seqKey(nil, kindBody, id, seq))
+		if body == nil {
+			missing = errNoBody
+		}
+		return body, missing
+	})
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case damage != nil:
+		return nil, p.damaged(id, seq, damage), nil
 	}
-	return m, nil
+	return m, nil, nil
 }
 
 var errNoBody = errors.New("its body is missing")
-
-// body gives the body of a message that has a record for it.
-func (p *pager) body(id store.DestID, seq store.Seq) ([]byte, error) {
-	body, err := p.s.get(p.snap, seqKey(nil, kindBody, id, seq))
-	if err == nil && body == nil {
-		err = errNoBody
-	}
-	return body, err
-}
 
 // redelivery gives the count of a message; it is asked in ascending order.
 func (p *pager) redelivery(seq store.Seq) (int32, error) {

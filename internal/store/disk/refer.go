@@ -20,19 +20,19 @@ const mostLogs = 64
 
 // resolve gives the message that a reference is to. It is asked in ascending order, so that
 // iterators go through the logs beside the one of the references.
-func (p *pager) resolve(seq store.Seq, ref []byte) (*message.Message, error) {
-	source, err := decodeReference(ref)
-	if err != nil {
-		return nil, p.damaged(p.r.Dest, seq, err)
+func (p *pager) resolve(seq store.Seq, ref []byte) (m *message.Message, damage, err error) {
+	source, damage := decodeReference(ref)
+	if damage != nil {
+		return nil, p.damaged(p.r.Dest, seq, damage), nil
 	}
 	rec, err := p.logged(source, seq)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if rec == nil {
 		return nil, message.Errorf(message.Corrupt,
 			"store %s: reference %d of destination %d is to a message that destination %d does not have",
-			p.s.opts.Dir, seq, p.r.Dest, source)
+			p.s.opts.Dir, seq, p.r.Dest, source), nil
 	}
 	return p.message(source, seq, rec)
 }

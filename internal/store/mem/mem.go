@@ -144,7 +144,7 @@ func (s *Store) Page(r store.PageRequest) ([]store.Stored, error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	return s.now.page(r)
+	return s.now.page(r), nil
 }
 
 // Receipts implements store.Store.

@@ -333,10 +333,10 @@ func compareExpiring(a, b store.ExpiredRef) int {
 		cmp.Compare(a.Dest, b.Dest), cmp.Compare(a.Seq, b.Seq))
 }
 
-func (s *state) page(r store.PageRequest) ([]store.Stored, error) {
+func (s *state) page(r store.PageRequest) []store.Stored {
 	d := s.dests[r.Dest]
 	if d == nil {
-		return nil, nil
+		return nil
 	}
 	var out []store.Stored
 	var bytes int64
@@ -345,19 +345,21 @@ func (s *state) page(r store.PageRequest) ([]store.Stored, error) {
 		if !e.live() {
 			continue
 		}
-		m := e.msg
+		st := store.Stored{Seq: e.seq, Redelivery: e.redelivery, Message: e.msg}
 		if e.ref != nil {
-			if m = s.logged(e.ref.source, e.seq); m == nil {
-				return nil, d.dangling(r.Dest, e)
-			}
+			st.Message = s.logged(e.ref.source, e.seq)
 		}
-		out = append(out, store.Stored{Seq: e.seq, Redelivery: e.redelivery, Message: m})
-		bytes += m.Size()
+		if st.Message == nil {
+			st.Redelivery, st.Damage = 0, d.dangling(r.Dest, e)
+		} else {
+			bytes += st.Message.Size()
+		}
+		out = append(out, st)
 		if r.Count > 0 && len(out) >= r.Count || r.Bytes > 0 && bytes >= r.Bytes {
 			break
 		}
 	}
-	return out, nil
+	return out
 }
 
 // dangling is the error of a reference to a message that is missing.

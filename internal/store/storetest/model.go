@@ -278,6 +278,9 @@ func samePage(got, want []store.Stored) error {
 			return fmt.Errorf("[%d] is seq %d redelivery %d, want %d and %d",
 				i, g.Seq, g.Redelivery, w.Seq, w.Redelivery)
 		}
+		if g.Damage != nil {
+			return fmt.Errorf("[%d]: %w", i, g.Damage)
+		}
 		if err := SameMessage(g.Message, w.Message); err != nil {
 			return fmt.Errorf("[%d]: %w", i, err)
 		}
