@@ -25,8 +25,9 @@ type Header struct {
 	ID          DestID
 	Destination message.Destination
 	// Subscription makes the destination a subscription, and Destination what it subscribes to: a
-	// topic, a pattern or a composite of topics. It is nil for queues and logs. It and the kind of
-	// Destination are the same in all headers of an id.
+	// topic, a pattern or a composite of topics. It is nil for queues and logs. It, and Destination
+	// beside it, are the same in all headers of an id, else Apply refuses (Internal): they are
+	// written once. Of queues and logs the kind of Destination is the same.
 	Subscription *Subscription
 	Reserved     Seq // sequences below it may have been given out; raised in blocks
 	// Head is a log's only way to end messages: what is below it is gone, and no reference to it

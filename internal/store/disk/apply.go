@@ -41,6 +41,7 @@ type work struct {
 	reserved store.Seq
 	header   bool
 	role     role
+	terms    *terms
 	dropped  bool
 	deleted  []store.Seq
 	logged   []store.Seq // of a log: what this Apply put
@@ -144,7 +145,7 @@ func (a *applier) of(id store.DestID) *work {
 		}
 		a.s.mu.Unlock()
 		w = &work{id: id, d: d, head: d.head, reserved: d.reserved, header: d.header,
-			role: d.role}
+			role: d.role, terms: d.terms}
 		a.work[id] = w
 		a.order = append(a.order, w)
 	}
@@ -155,7 +156,7 @@ func (a *applier) op(op *store.Op) error {
 	switch op.Kind {
 	case store.Nothing:
 	case store.PutHeader:
-		a.putHeader(op.Header)
+		return a.putHeader(op.Header)
 	case store.DropDestination:
 		a.drop(op.Dest)
 	case store.PutMessage:
@@ -196,8 +197,11 @@ func (a *applier) delete(key []byte)             { _ = a.b.Delete(key, nil) }
 func (a *applier) singleDelete(key []byte)       { _ = a.b.SingleDelete(key, nil) }
 func (a *applier) deleteRange(start, end []byte) { _ = a.b.DeleteRange(start, end, nil) }
 
-func (a *applier) putHeader(h *store.Header) {
+func (a *applier) putHeader(h *store.Header) error {
 	w := a.of(h.ID)
+	if err := a.putTerms(w, h); err != nil {
+		return err
+	}
 	w.header, w.head, w.reserved = true, h.Head, h.Reserved
 	if w.role == subscription || h.DeliveredBelow > 0 {
 		a.format = formatSecond
@@ -205,6 +209,7 @@ func (a *applier) putHeader(h *store.Header) {
 	a.key = destKey(a.key[:0], kindHeader, h.ID)
 	a.value = appendHeader(a.value[:0], h)
 	a.set(a.key, a.value)
+	return nil
 }
 
 func (a *applier) putMessage(op *store.Op) {
@@ -291,6 +296,7 @@ func (a *applier) publish() {
 	defer s.mu.Unlock()
 	for _, w := range a.order {
 		w.d.head, w.d.reserved, w.d.header, w.d.role = w.head, w.reserved, w.header, w.role
+		w.d.terms = w.terms
 		if w.dropped {
 			delete(s.dests, w.id)
 		}

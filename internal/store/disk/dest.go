@@ -45,6 +45,7 @@ type dest struct {
 	loaded bool // facts and bodies are right; before that anything may be there
 	facts  span // sequences that may have a record of facts
 
+	terms    *terms // of a subscription
 	reserved store.Seq
 	laid     store.Seq // nothing is to be removed below it
 	gone     int       // of a subscription: references removed since laid was raised

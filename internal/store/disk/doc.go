@@ -13,7 +13,8 @@
 //
 // Numbers in keys are 8 bytes, most significant first; dest and seq name a message.
 //
-//	h dest              header; rewritable
+//	h dest              header, of a subscription without its terms; rewritable
+//	s dest              terms of a subscription: destination, names, selector; once
 //	m dest seq          message: flags, ids, headers, and properties and body up to InlineBytes; once
 //	                    in a subscription a reference: the id of the log that has it at seq; once
 //	b dest seq          properties and body of a larger message; once
@@ -55,7 +56,7 @@
 //
 // What is remembered in memory of a destination (dest) does not grow with its backlog: where its
 // head is, in which span of sequences bodies and facts of their own may be. Start-up reads headers
-// only; the spans are found by four seeks when the first message is removed.
+// and terms only; the spans are found by four seeks when the first message is removed.
 //
 // # Failures
 //

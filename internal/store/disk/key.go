@@ -17,6 +17,7 @@ const (
 	kindMessage  = 'm'
 	kindMark     = 'q'
 	kindReceipt  = 'R'
+	kindTerms    = 's'
 	kindMeta     = 'M'
 	destKeySize  = 9
 	seqKeySize   = 17

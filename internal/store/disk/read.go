@@ -32,7 +32,8 @@ func (s *Store) corrupt(what string, err error) error {
 func (s *Store) loadHeaders() error {
 	headers, err := s.headers()
 	for _, h := range headers {
-		d := &dest{header: true, role: roleOf(&h), head: h.Head, reserved: h.Reserved}
+		d := &dest{header: true, role: roleOf(&h), head: h.Head, reserved: h.Reserved,
+			terms: termsOf(&h)}
 		if d.role != log { // of which nobody knows how far it was removed
 			d.laid = h.Head
 		}
@@ -51,7 +52,9 @@ func (s *Store) Headers() ([]store.Header, error) {
 }
 
 func (s *Store) headers() (out []store.Header, err error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{
+	snap := s.db.NewSnapshot()
+	defer snap.Close()
+	it, err := snap.NewIter(&pebble.IterOptions{
 		LowerBound: []byte{kindHeader}, UpperBound: []byte{kindHeader + 1}})
 	if err != nil {
 		return nil, s.readError(err)
@@ -70,6 +73,9 @@ func (s *Store) headers() (out []store.Header, err error) {
 		h, err := decodeHeader(id, value)
 		if err != nil {
 			return nil, s.corrupt(fmt.Sprintf("destination %d", id), err)
+		}
+		if err := s.joinTerms(snap, &h); err != nil {
+			return nil, err
 		}
 		out = append(out, h)
 	}

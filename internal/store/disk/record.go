@@ -363,14 +363,14 @@ func (r *reader) numbers(m *message.Message, has func(uint64) bool) {
 }
 
 // A header record is version, destination, Reserved, Head, Count, Bytes, the number of peers and
-// per peer its name and ForwardedBelow, sorted by name. With subscriptionVersion, a subscription's
-// ClientID, Name, Selector and NoLocal follow. Last is DeliveredBelow, if it is not 0.
+// per peer its name and ForwardedBelow, sorted by name. Last is DeliveredBelow, if it is not 0.
+// With subscriptionVersion there is no destination: it is in the record of the terms.
 func appendHeader(b []byte, h *store.Header) []byte {
-	version := byte(recordVersion)
 	if h.Subscription != nil {
-		version = subscriptionVersion
+		b = append(b, subscriptionVersion)
+	} else {
+		b = appendDestination(append(b, recordVersion), h.Destination)
 	}
-	b = appendDestination(append(b, version), h.Destination)
 	b = binary.AppendUvarint(b, uint64(h.Reserved))
 	b = binary.AppendUvarint(b, uint64(h.Head))
 	b = binary.AppendVarint(b, h.Count)
@@ -380,24 +380,26 @@ func appendHeader(b []byte, h *store.Header) []byte {
 		b = appendText(b, string(peer))
 		b = binary.AppendUvarint(b, uint64(h.ForwardedBelow[peer]))
 	}
-	if s := h.Subscription; s != nil {
-		b = appendText(appendText(appendText(b, s.ClientID), s.Name), s.Selector)
-		b = append(b, boolByte(s.NoLocal))
-	}
 	if h.DeliveredBelow > 0 {
 		b = binary.AppendUvarint(b, uint64(h.DeliveredBelow))
 	}
 	return b
 }
 
+// decodeHeader reads a header; of a subscription's, joinTerms reads the rest.
 func decodeHeader(id store.DestID, rec []byte) (store.Header, error) {
 	if len(rec) == 0 || rec[0] != recordVersion && rec[0] != subscriptionVersion {
 		return store.Header{}, errVersion(rec, subscriptionVersion)
 	}
 	r := reader{s: string(rec[1:])}
-	h := store.Header{ID: id, Destination: r.destination(),
-		Reserved: store.Seq(r.uvarint()), Head: store.Seq(r.uvarint()),
-		Count: r.varint(), Bytes: r.varint()}
+	h := store.Header{ID: id}
+	if rec[0] == subscriptionVersion {
+		h.Subscription = &store.Subscription{}
+	} else {
+		h.Destination = r.destination()
+	}
+	h.Reserved, h.Head = store.Seq(r.uvarint()), store.Seq(r.uvarint())
+	h.Count, h.Bytes = r.varint(), r.varint()
 	n := r.count()
 	if n > 0 {
 		h.ForwardedBelow = make(map[message.BrokerID]store.Seq, n)
@@ -405,10 +407,6 @@ func decodeHeader(id store.DestID, rec []byte) (store.Header, error) {
 	for range n {
 		peer := message.BrokerID(r.text())
 		h.ForwardedBelow[peer] = store.Seq(r.uvarint())
-	}
-	if rec[0] == subscriptionVersion {
-		h.Subscription = &store.Subscription{ClientID: r.text(), Name: r.text(),
-			Selector: r.text(), NoLocal: r.bool()}
 	}
 	if r.at < len(r.s) {
 		h.DeliveredBelow = store.Seq(r.uvarint())

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hopwire/internal/message"
+	"hopwire/internal/store"
 	"hopwire/internal/store/storetest"
 )
 
@@ -106,7 +107,7 @@ func FuzzDecodeMessage(f *testing.F) {
 
 func FuzzDecodeHeader(f *testing.F) {
 	f.Add([]byte{recordVersion, 1, 1, 'q', 10, 2, 3, 4, 1, 1, 'p', 5})
-	f.Add([]byte{subscriptionVersion, 2, 1, 't', 10, 2, 3, 4, 0, 1, 'c', 2, 's', '1', 0, 1})
+	f.Add([]byte{subscriptionVersion, 10, 2, 3, 4, 0, 7})
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		h, err := decodeHeader(1, rec)
 		if err != nil {
@@ -117,4 +118,21 @@ func FuzzDecodeHeader(f *testing.F) {
 			t.Fatalf("%+v became %+v, %v", h, again, err)
 		}
 	})
+}
+
+func TestDamagedTermsAreAnError(t *testing.T) {
+	want := terms{message.Destination{Kind: message.Topic, Name: "t.>"},
+		store.Subscription{ClientID: "c", Name: "n", Selector: "a > 1", NoLocal: true}}
+	rec := appendTerms(nil, &want)
+	if got, err := decodeTerms(rec); err != nil || got != want {
+		t.Errorf("%+v is read as %+v, %v", want, got, err)
+	}
+	for n := range rec {
+		if _, err := decodeTerms(rec[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes are taken for terms", n, len(rec))
+		}
+	}
+	if _, err := decodeTerms(append(rec, 0)); err == nil {
+		t.Error("a byte too much is not seen")
+	}
 }

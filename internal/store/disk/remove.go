@@ -182,6 +182,7 @@ func (a *applier) drop(id store.DestID) {
 		a.deleteRange(a.key, a.stop)
 	}
 	a.delete(destKey(a.key[:0], kindHeader, id))
+	a.dropTerms(w)
 }
 
 // sweepOrphans removes expirations of destinations that are no more.

@@ -75,7 +75,7 @@ func (s *state) op(op *store.Op) error {
 	switch op.Kind {
 	case store.Nothing:
 	case store.PutHeader:
-		s.putHeader(op.Header)
+		return s.putHeader(op.Header)
 	case store.DropDestination:
 		s.drop(op.Dest)
 	case store.PutMessage:
@@ -108,12 +108,25 @@ func (s *state) op(op *store.Op) error {
 }
 
 // putHeader puts a header; a log's messages below its head are gone with it.
-func (s *state) putHeader(h *store.Header) {
+func (s *state) putHeader(h *store.Header) error {
 	d := s.dest(h.ID)
+	if d.header != nil && !sameTerms(d.header, h) {
+		return message.Errorf(message.Internal,
+			"store: a header of destination %d makes it another subscription", h.ID)
+	}
 	d.header = h
 	if d.log {
 		s.used -= d.msgs.raise(h.Head)
 	}
+	return nil
+}
+
+// sameTerms reports whether two headers are of the same subscription, or of none.
+func sameTerms(a, b *store.Header) bool {
+	if a.Subscription == nil || b.Subscription == nil {
+		return a.Subscription == nil && b.Subscription == nil
+	}
+	return a.Destination == b.Destination && *a.Subscription == *b.Subscription
 }
 
 func (s *state) put(op *store.Op, e entry) error {

@@ -51,6 +51,9 @@ func Run(t *testing.T, fresh func() World) {
 	t.Run("a reference without its message is told of and stops no other", func(t *testing.T) {
 		danglingIsTold(t, fresh())
 	})
+	t.Run("a subscription stays what it was made", func(t *testing.T) {
+		termsAreKept(t, fresh)
+	})
 	t.Run("a pattern reads many logs", func(t *testing.T) {
 		patternReadsManyLogs(t, fresh())
 	})

@@ -130,6 +130,47 @@ func topicPutsAreHeld(t *testing.T, fresh func() World) {
 	}
 }
 
+// termsAreKept puts a second header that agrees with the first, or does not.
+func termsAreKept(t *testing.T, fresh func() World) {
+	for _, c := range []struct {
+		name   string
+		id     store.DestID
+		change func(h *store.Header)
+		ok     bool
+	}{
+		{"same", 2, func(*store.Header) {}, true},
+		{"selector", 2, func(h *store.Header) { h.Subscription.Selector = "a" }, false},
+		{"name", 2, func(h *store.Header) { h.Subscription.Name = "a" }, false},
+		{"client id", 2, func(h *store.Header) { h.Subscription.ClientID = "a" }, false},
+		{"no local", 2, func(h *store.Header) { h.Subscription.NoLocal = true }, false},
+		{"destination", 2, func(h *store.Header) { h.Destination.Name = "a" }, false},
+		{"a subscription no more", 2, func(h *store.Header) { h.Subscription = nil }, false},
+		{"a log becomes one", 1, func(h *store.Header) { h.Subscription = &store.Subscription{} },
+			false},
+	} {
+		for _, how := range []string{"later", "at once", "after a reopen"} {
+			w := fresh()
+			s := open(t, w)
+			b := &store.Batch{Ops: []store.Op{putHeader(topic().Ops[c.id-1].Header)}}
+			c.change(b.Ops[0].Header)
+			batches := []*store.Batch{topic(), b}
+			if how != "at once" {
+				apply(t, s, topic())
+				batches = batches[1:]
+			}
+			if how == "after a reopen" {
+				closeStore(t, s)
+				s = open(t, w)
+			}
+			err := s.Apply(batches)
+			if c.ok && err != nil || !c.ok && (err == nil || message.KindOf(err) != message.Internal) {
+				t.Errorf("%s, %s: %v", c.name, how, err)
+			}
+			closeStore(t, s)
+		}
+	}
+}
+
 // patternReadsManyLogs gives one subscription the messages of more logs than a store would read
 // side by side, in turn and in rows.
 func patternReadsManyLogs(t *testing.T, w World) {
