@@ -62,14 +62,15 @@ func (b *Broker) awaitTemp(a *arrival) bool {
 	if a.peer != nil || a.conn == nil || left == 0 || b.mayNotWait(nil, a, message.TempUnseen) {
 		return false
 	}
-	a.wait = &parking{reason: message.TempUnseen}
+	a.wait = &parking{reason: message.TempUnseen, size: a.m.Size()}
 	a.wait.timer = b.env.After(left, func() { b.giveUpReplies(to) })
 	if len(r.waiting[to]) == 0 {
 		b.tell(Event{Kind: SendParked, Reason: message.TempUnseen, Dest: to,
 			Text: a.m.ID.String() + " waits for a peer's bridge to announce it"})
 	}
 	r.waiting[to] = append(r.waiting[to], a)
-	b.countParked(a, 1)
+	b.parkedBytes += a.wait.size
+	a.conn.parkedBytes += a.wait.size
 	if a.tx != nil {
 		a.tx.parked = append(a.tx.parked, a)
 	}
@@ -80,12 +81,18 @@ func (b *Broker) awaitTemp(a *arrival) bool {
 // leave takes an arrival out of those that wait.
 func (r *replies) leave(a *arrival) {
 	to := a.m.Destination
-	list := slices.DeleteFunc(r.waiting[to], func(o *arrival) bool { return o == a })
+	list := r.waiting[to]
+	if list[0] == a {
+		list = list[1:]
+	} else {
+		list = slices.DeleteFunc(list, func(o *arrival) bool { return o == a })
+	}
 	if len(list) == 0 {
 		delete(r.waiting, to)
 	} else {
 		r.waiting[to] = list
 	}
+	a.b.parkedBytes -= a.wait.size
 	a.leavePark()
 }
 
