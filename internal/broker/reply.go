@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -76,6 +77,40 @@ func (b *Broker) awaitTemp(a *arrival) bool {
 	}
 	a.conn.pace()
 	return true
+}
+
+// status tells of the destinations that replies wait for.
+func (r *replies) status() (list []DestinationStatus) {
+	for to, waiting := range r.waiting {
+		list = append(list, DestinationStatus{Name: to, Parked: len(waiting),
+			Waits: []message.Reason{message.TempUnseen}})
+	}
+	slices.SortFunc(list, func(x, y DestinationStatus) int {
+		return cmp.Compare(x.Name.String(), y.Name.String())
+	})
+	return list
+}
+
+// explain explains the replies, or one, that wait for a destination; nil where none does.
+func (r *replies) explain(to message.Destination, id *message.MessageID) *Explanation {
+	waiting := r.waiting[to]
+	if len(waiting) == 0 {
+		return nil
+	}
+	x := &Explanation{Status: DestinationStatus{Name: to, Parked: len(waiting)}}
+	row := ExplainRow{Reason: message.TempUnseen, Who: "replies that wait for a bridge",
+		Releases: releases[message.TempUnseen]}
+	for _, a := range waiting {
+		if id == nil || a.m.ID == *id {
+			row.Count++
+			x.Found = id != nil
+			row.Example = a.m.ID
+		}
+	}
+	if row.Count > 0 {
+		x.Rows = append(x.Rows, row)
+	}
+	return x
 }
 
 // leave takes an arrival out of those that wait.
