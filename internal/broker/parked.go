@@ -368,7 +368,11 @@ func (d *destination) refuseParked() {
 		if !d.unpark(a) {
 			continue
 		}
-		a.refuse(message.Errorf(message.InvalidDestination,
-			"%s was removed while the send waited for space", d.name))
+		err := message.Errorf(message.InvalidDestination,
+			"%s was removed while the send waited for space", d.name)
+		a.b.counts.Reasons[message.NoConsumer]++
+		a.b.tell(Event{Kind: SendRefused, Reason: message.NoConsumer, Dest: d.name,
+			Text: a.m.ID.String() + ": " + err.Error(), Count: 1})
+		a.refuse(err)
 	}
 }

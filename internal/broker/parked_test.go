@@ -2,9 +2,11 @@ package broker
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 	"hopwire/internal/store"
 )
 
@@ -269,4 +271,52 @@ func TestManyParkedSendsGoOnInTurnsAndInLinearTime(t *testing.T) {
 	if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 200 {
 		t.Errorf("%d MiB were allocated for it", n)
 	}
+}
+
+// ended checks how many messages or sends to a destination are counted and told of under a reason.
+func (h *house) ended(why string, d message.Destination, r message.Reason, want int64) {
+	h.t.Helper()
+	told := int64(0)
+	for _, e := range h.events {
+		if (e.Kind == MessageDropped || e.Kind == SendRefused) && e.Reason == r && e.Dest == d {
+			told += e.Count
+		}
+	}
+	if n := h.b.counts.Reasons[r]; n != want || told != want {
+		h.t.Errorf("%s: %d are counted and %d told of as %s, want %d", why, n, told, r, want)
+	}
+}
+
+func TestWhatWaitedAndEndsIsCountedAndToldOf(t *testing.T) {
+	h, _, x := far(t)
+	topic := topicNamed("T")
+	keys := []network.DoubtKey{}
+	for _, a := range h.b.find(topic).parked[:3] {
+		keys = append(keys, network.DoubtKey{Destination: a.wire,
+			Key: message.Receipt(a.m, a.wire, a.m.BrokerPath, h.b.opt.ID)})
+	}
+	known := []bool{true}
+	h.b.Known(overOurs("ID:x"), nil, keys, func(k []bool, _ bool) { known = k })
+	h.turn()
+	if slices.Contains(known, true) || h.b.find(topic).parkedCount() != 7 {
+		t.Fatalf("known are %v, %d wait", known, h.b.find(topic).parkedCount())
+	}
+	h.ended("a peer asked", topic, message.ConnectionGone, 3)
+	x.Gone()
+
+	h, a, _ := far(t)
+	a.leave()
+	g := h.connect("g", "g", "", nil)
+	g.do(&message.DestinationInfo{Destination: topic, Op: message.RemoveDestination})
+	h.ended("the topic went", topic, message.NoConsumer, 10)
+
+	h, r := asked(t)
+	r.produce("g", tempQueue, 1)
+	r.Gone()
+	h.ended("the connection went", tempQueue, message.ConnectionGone, 1)
+
+	h, r = asked(t)
+	r.produce("g", tempQueue, 1)
+	h.pass(replyPatience)
+	h.ended("nobody told of it", tempQueue, message.TempUnseen, 1)
 }

@@ -255,6 +255,7 @@ func (b *Broker) forgetParked(peer message.BrokerID, keys []network.DoubtKey) {
 				Key: message.Receipt(a.m, a.wire, a.m.BrokerPath, b.opt.ID)}] {
 				d.unpark(a)
 				a.answered = true // nobody waits for it
+				b.drop(d, message.ConnectionGone, a.m)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,14 +82,18 @@ func (b *Broker) awaitTemp(a *arrival) bool {
 
 // status tells of the destinations that replies wait for.
 func (r *replies) status() (list []DestinationStatus) {
-	for to, waiting := range r.waiting {
-		list = append(list, DestinationStatus{Name: to, Parked: len(waiting),
+	for _, to := range r.waited() {
+		list = append(list, DestinationStatus{Name: to, Parked: len(r.waiting[to]),
 			Waits: []message.Reason{message.TempUnseen}})
 	}
-	slices.SortFunc(list, func(x, y DestinationStatus) int {
-		return cmp.Compare(x.Name.String(), y.Name.String())
-	})
 	return list
+}
+
+// waited gives the destinations that replies wait for, by name.
+func (r *replies) waited() []message.Destination {
+	return slices.SortedFunc(maps.Keys(r.waiting), func(x, y message.Destination) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
+	})
 }
 
 // explain explains the replies, or one, that wait for a destination; nil where none does.
@@ -153,6 +158,8 @@ func (b *Broker) giveUpReplies(to message.Destination) {
 		a := r.waiting[to][0]
 		r.leave(a)
 		b.counts.Reasons[message.TempUnseen]++
+		b.tell(Event{Kind: SendRefused, Reason: message.TempUnseen, Dest: to,
+			Text: a.m.ID.String() + ": no bridge told of the destination", Count: 1})
 		a.refuse(b.mayReach(to))
 	}
 }
@@ -161,8 +168,8 @@ func (b *Broker) giveUpReplies(to message.Destination) {
 func (b *Broker) dropReplies(c *Connection) {
 	r := &b.replies
 	var list []*arrival
-	for _, waiting := range r.waiting {
-		for _, a := range waiting {
+	for _, to := range r.waited() {
+		for _, a := range r.waiting[to] {
 			if a.conn == c && a.tx == nil {
 				list = append(list, a)
 			}
@@ -172,5 +179,7 @@ func (b *Broker) dropReplies(c *Connection) {
 		r.leave(a)
 		a.answered = true
 		b.counts.Reasons[message.ConnectionGone]++
+		b.tell(Event{Kind: MessageDropped, Reason: message.ConnectionGone, Dest: a.m.Destination,
+			Text: a.m.ID.String(), Count: 1})
 	}
 }
