@@ -147,7 +147,7 @@ func (s *expirySearch) stored() {
 // in doubt, or ends by itself; what belongs to a queue that is not searched stays.
 func (s *expirySearch) next() {
 	for len(s.refs) > 0 {
-		if d := s.enter(s.refs[0].Dest); d != nil && d.expires() {
+		if d := s.enter(s.refs[0].Dest); d != nil && d.expires() && !s.crowds(d) {
 			if n := s.row(d); n > 0 {
 				s.read(d, s.refs[0].Seq, s.refs[n-1].Seq+1)
 				return
@@ -161,6 +161,14 @@ func (s *expirySearch) next() {
 		return
 	}
 	s.later(s.stored)
+}
+
+// crowds reports whether the dead letters of a destination would wait in memory for room in the
+// store: they are better off there, as they are.
+func (s *expirySearch) crowds(d *destination) bool {
+	to := d.policy.DeadLetter.Target(d.name, "")
+	return d.policy.DeadLetter.ProcessExpired && !to.IsZero() && to != d.name &&
+		!s.b.journal.held.empty()
 }
 
 // enter goes over to the references of another destination, and gives it; nil when it is gone.
@@ -192,10 +200,12 @@ func (s *expirySearch) row(d *destination) (n int) {
 
 // read ends the expired copies from <= sequence < to.
 func (s *expirySearch) read(d *destination, from, to store.Seq) {
+	through := d.queue.Aside()
 	s.b.journal.beforeRead(func() {
 		s.b.journal.storage.Page(store.PageRequest{Dest: d.id, From: from, To: to,
 			Bytes: queue.PageBytes},
 			func(page []store.Stored, err error) {
+				defer through()
 				if err != nil {
 					s.trouble(err)
 					return
@@ -219,9 +229,17 @@ func (s *expirySearch) expire(d *destination, copies []*queue.Copy) {
 	for _, c := range copies {
 		if c.Message.Expired(s.now) && len(c.Doubts) == 0 && d.queue.TakeStored(c, s) {
 			d.usage.Add(c.Message.Size())
-			s.b.expire(d, c)
+			s.take(d, c)
 		}
 	}
+}
+
+// take ends a copy that was taken from the store. Its record is there until the batch that ends it
+// is durable, which a full store makes late.
+func (s *expirySearch) take(d *destination, c *queue.Copy) {
+	defer s.b.journal.leave(s.b.journal.enter())
+	s.b.expire(d, c)
+	s.b.journal.afterUnit(func() { d.queue.Erased(c.Seq) })
 }
 
 // byID gives a destination by its number, nil when it is gone.

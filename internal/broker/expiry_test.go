@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
 	"hopwire/internal/policy"
@@ -87,5 +88,47 @@ func TestExpiredMessagesInMemoryEndInSlices(t *testing.T) {
 	h.turn()
 	if n := q.Len() + h.b.find(queueNamed("r")).queue.Len(); n != 0 {
 		t.Errorf("%d are left", n)
+	}
+}
+
+func TestWhatExpiresWhileTheStoreIsFullIsDeadLetteredOnce(t *testing.T) {
+	h := open(t, nil, nil)
+	h.short(queueNamed("q"), 50)
+	h.short(queueNamed("r"), 9*queue.PageCopies)
+	now := h.now
+	h = open(t, h.disk, nil)
+	h.now = now
+	h.disk.SetCapacity(1, 1000)
+	const all = 50 + 9*queue.PageCopies
+	for range 6 {
+		h.pass(time.Minute)
+		if err := h.b.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q, r := h.b.find(queueNamed("q")), h.b.find(queueNamed("r"))
+	d := h.b.find(queueNamed("ActiveMQ.DLQ"))
+	if n := d.queue.Len(); n != h.b.counts.Expired || n+q.queue.Len()+r.queue.Len() != all {
+		t.Errorf("%d dead letters, %d expired, %d and %d left", n, h.b.counts.Expired,
+			q.queue.Len(), r.queue.Len())
+	}
+	if n := d.queue.Len(); n < 50 || n > 3*queue.PageCopies {
+		t.Errorf("%d dead letters wait for the store", n)
+	}
+	// Whoever reads the queue now does not get what ended.
+	c := h.connect("c", "c", "", nil)
+	c.consume("c", q.name)
+	h.pass(time.Second)
+	if err := h.b.Check(); err != nil || len(c.got) > 0 || q.queue.Len() != 0 {
+		t.Errorf("%v; %d came, %d left", err, len(c.got), q.queue.Len())
+	}
+	h.disk.SetCapacity(0, 0)
+	h.pass(time.Minute)
+	if n := len(h.stored(d.name)); n != all || d.queue.Len() != all || h.b.counts.Expired != all {
+		t.Errorf("%d dead letters stored, %d there, %d expired; want %d", n, d.queue.Len(),
+			h.b.counts.Expired, all)
+	}
+	if n := len(h.stored(q.name)) + len(h.stored(r.name)); n != 0 || q.stored+r.stored != 0 {
+		t.Errorf("%d stay stored, counted %d", n, q.stored+r.stored)
 	}
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"slices"
 
 	"hopwire/internal/message"
@@ -11,8 +12,16 @@ type parking struct {
 	reason message.Reason // without dest; else what its class lacks is
 	dest   *destination   // nil: it waits for its destination (reply.go)
 	class  class          // what it waits for the room of
+	at     int            // its place in dest.parked
+	size   int64
+	// stored is whether it goes to the store as last looked at: a topic's durable subscriptions come
+	// and go. By it and by class the arrival is counted in and out.
+	stored bool
 	timer  interface{ Stop() }
 }
+
+// unparkMost is how many parked sends go on in one turn.
+const unparkMost = 1000
 
 // reason tells what a parked arrival waits for now.
 func (a *arrival) reason() message.Reason {
@@ -22,10 +31,10 @@ func (a *arrival) reason() message.Reason {
 	return a.wait.reason
 }
 
-// passesMemory reports whether an arrival passes those of its own producer that are not stored: a
-// peer's stored send never waits for memory, whoever waits for some.
-func (a *arrival) passesMemory() bool {
-	return a.peer != nil && a.b.isStored(a.b.wireDestination(a.wire), a.m)
+// onlyDisk reports whether a parked arrival is a peer's that waits for the disk alone while its
+// class lacks what is called memory: it would be in memory without waiting, too.
+func (a *arrival) onlyDisk() bool {
+	return a.peer != nil && a.wait.stored && a.wait.class == stored
 }
 
 // waiting counts the parked sends of one producer at a destination.
@@ -39,28 +48,69 @@ func (d *destination) countWait(a *arrival, sign int) {
 	}
 	w := d.waiting[a.m.ID.Producer]
 	w.all += sign
-	if a.b.isStored(d, a.m) {
+	if a.wait.stored {
 		w.stored += sign
-		if a.peer != nil {
-			d.peersBytes += int64(sign) * a.m.Size()
-		}
 	}
 	d.waiting[a.m.ID.Producer] = w
 	if w.all == 0 {
 		delete(d.waiting, a.m.ID.Producer)
 	}
+	bytes := int64(sign) * a.wait.size
+	if a.onlyDisk() {
+		d.peersBytes += bytes
+		if d.lack[stored] == message.MemoryFull {
+			return
+		}
+	}
+	a.b.parkedBytes += bytes
+}
+
+// recount has a parked arrival wait as another class, or as one whose storedness changed.
+func (d *destination) recount(a *arrival, k class, isStored bool) {
+	if a.wait.class == k && a.wait.stored == isStored {
+		return
+	}
+	d.countWait(a, -1)
+	a.wait.class, a.wait.stored = k, isStored
+	d.countWait(a, 1)
+}
+
+// reclass looks again at what goes to the store: of a topic that depends on its subscriptions.
+func (d *destination) reclass(b *Broker) {
+	if d.stores() {
+		return
+	}
+	for _, a := range d.parked {
+		if d.parks(a) && a.wait.stored != b.isStored(d, a.m) {
+			d.recount(a, b.class(d, a), !a.wait.stored)
+		}
+	}
+}
+
+// parks reports whether an entry of parked still waits here.
+func (d *destination) parks(a *arrival) bool {
+	return a != nil && a.wait != nil && a.wait.dest == d
+}
+
+// parkedCount is the number of sends that wait.
+func (d *destination) parkedCount() (n int) {
+	for _, k := range d.parkedOf {
+		n += k
+	}
+	return n
 }
 
 // behind gives the last parked send that an arrival must not pass: those of its producer keep their
-// order.
+// order. But a peer's stored send passes those of its producer that are not stored: it never waits
+// for memory, whoever waits for some.
 func (d *destination) behind(a *arrival) *arrival {
 	w := d.waiting[a.m.ID.Producer]
-	passes := a.passesMemory()
+	passes := a.peer != nil && a.b.isStored(d, a.m)
 	if w.all == 0 || passes && w.stored == 0 {
 		return nil
 	}
 	for _, p := range slices.Backward(d.parked) {
-		if p.m.ID.Producer == a.m.ID.Producer && (!passes || a.b.isStored(d, p.m)) {
+		if d.parks(p) && p.m.ID.Producer == a.m.ID.Producer && (!passes || p.wait.stored) {
 			return p
 		}
 	}
@@ -83,9 +133,10 @@ func (d *destination) setLack(b *Broker, k class, r message.Reason) {
 
 // park lets an arrival wait for the room that a class lacks: its own, or that of who it is behind.
 func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason) {
-	a.wait = &parking{dest: d, class: k}
+	a.wait = &parking{dest: d, class: k, at: len(d.parked), size: a.m.Size(),
+		stored: b.isStored(d, a.m)}
 	d.setLack(b, k, reason)
-	if len(d.parked) == 0 {
+	if d.parkedCount() == 0 {
 		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: a.m.ID.String()})
 	}
 	if !slices.Contains(b.parked, d) {
@@ -93,7 +144,9 @@ func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason
 	}
 	d.parked = append(d.parked, a)
 	d.countWait(a, 1)
-	b.countParked(a, 1)
+	if a.conn != nil {
+		a.conn.parkedBytes += a.wait.size
+	}
 	if a.tx != nil {
 		a.tx.parked = append(a.tx.parked, a)
 	}
@@ -116,15 +169,6 @@ func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason
 	b.lookForRoom(reason)
 }
 
-func (b *Broker) countParked(a *arrival, sign int64) {
-	if !a.waitsForDisk(a.wait.dest, a.reason()) {
-		b.parkedBytes += sign * a.m.Size()
-	}
-	if a.conn != nil {
-		a.conn.parkedBytes += sign * a.m.Size()
-	}
-}
-
 // lookForRoom looks at the store again in a while, when it is the store that has no room.
 func (b *Broker) lookForRoom(reason message.Reason) {
 	if reason == message.StoreFull && !b.looking {
@@ -136,24 +180,30 @@ func (b *Broker) lookForRoom(reason message.Reason) {
 	}
 }
 
-// unpark takes an arrival out of those that wait.
+// unpark takes an arrival out of those that wait. It leaves a hole; the list is made anew when it
+// is mostly holes, so that whoever walks it may go on with the old one.
 func (d *destination) unpark(a *arrival) bool {
-	i := slices.Index(d.parked, a)
-	if i < 0 {
+	if !d.parks(a) {
 		return false
 	}
-	switch {
-	case len(d.parked) == 1:
-		d.parked = nil
-	case i == 0:
-		d.parked = d.parked[1:]
-	default:
-		d.parked = append(d.parked[:i:i], d.parked[i+1:]...)
-	}
+	d.parked[a.wait.at] = nil
 	d.countWait(a, -1)
+	if n := d.parkedCount(); n <= len(d.parked)/2 || len(d.parked) <= holesFew {
+		list := make([]*arrival, 0, n)
+		for _, p := range d.parked {
+			if p != nil {
+				p.wait.at = len(list)
+				list = append(list, p)
+			}
+		}
+		d.parked = list
+	}
 	a.leavePark()
 	return true
 }
+
+// holesFew is how long a list of parked sends may be that is made anew for each that leaves.
+const holesFew = 16
 
 // leavePark takes an arrival out of those that wait, for whatever it is.
 func (b *Broker) leavePark(a *arrival) {
@@ -165,7 +215,9 @@ func (b *Broker) leavePark(a *arrival) {
 }
 
 func (a *arrival) leavePark() {
-	a.b.countParked(a, -1)
+	if a.conn != nil {
+		a.conn.parkedBytes -= a.wait.size
+	}
 	if a.wait.timer != nil {
 		a.wait.timer.Stop()
 	}
@@ -179,8 +231,8 @@ func (c *Connection) dropParked() {
 		return
 	}
 	for _, d := range c.b.parked {
-		for _, a := range slices.Clone(d.parked) {
-			if a.conn == c && a.tx == nil { // a transaction's go with that
+		for _, a := range d.parked {
+			if d.parks(a) && a.conn == c && a.tx == nil { // a transaction's go with that
 				d.unpark(a)
 				a.answered = true
 				c.b.drop(d, message.ConnectionGone, a.m)
@@ -197,18 +249,28 @@ func (b *Broker) relieve() {
 	}
 }
 
-// unpark lets parked sends go on.
+// unpark lets parked sends go on, as many as one turn may.
 func (b *Broker) unpark() {
 	if len(b.parked)+len(b.held) == 0 {
 		return
 	}
-	waiting := b.parked
+	waiting, left := b.parked, unparkMost
 	b.parked = nil
+	last := 0 // who the turn ended at comes last in the next
+	for i, d := range waiting {
+		if left > 0 {
+			last = i + 1
+		}
+		b.unparkAt(d, &left)
+	}
+	waiting = slices.Concat(waiting[last:], waiting[:last])
 	for _, d := range waiting {
-		b.unparkAt(d)
-		if len(d.parked) > 0 && !slices.Contains(b.parked, d) {
+		if d.parkedCount() > 0 && !slices.Contains(b.parked, d) {
 			b.parked = append(b.parked, d)
 		}
+	}
+	if left == 0 {
+		b.relieve()
 	}
 	for _, c := range slices.Clone(b.held) {
 		c.pace()
@@ -216,44 +278,53 @@ func (b *Broker) unpark() {
 }
 
 // unparkAt lets the sends go on that wait at a destination, in order, until each class that waits
-// lacks room. They go on behind the step that parked them: a second look could find less room than
-// the first. What stays behind one of its producer waits for what that one does.
-func (b *Broker) unparkAt(d *destination) {
+// lacks room or the turn has no more left. They go on behind the step that parked them: a second
+// look could find less room than the first. What stays behind one of its producer waits for what
+// that one does.
+func (b *Broker) unparkAt(d *destination, left *int) {
+	if *left == 0 {
+		return
+	}
+	d.reclass(b)
+	was := d.lack
 	for k := range class(classes) {
 		if d.parkedOf[k] > 0 {
 			d.setLack(b, k, b.lacks(d, k))
 		}
 	}
-	left := map[message.ProducerID]*stays{}
+	stay := map[message.ProducerID]*stays{}
 	for _, a := range d.parked {
-		if !d.mayGo() {
+		if *left == 0 || !d.mayGo() {
 			break
 		}
-		if a.wait == nil || a.wait.dest != d {
+		if !d.parks(a) {
 			continue // it went with another
 		}
 		own := b.class(d, a)
 		k := own
-		if p := left[a.m.ID.Producer].before(a); p != nil {
+		if p := stay[a.m.ID.Producer].before(a); p != nil {
 			k = p.wait.class
 		} else if d.setLack(b, k, b.lacks(d, k)); d.lack[k] == "" {
+			*left--
 			d.unpark(a)
 			a.step++
 			b.run(a)
 			continue
 		}
-		d.countWait(a, -1)
-		a.wait.class = k
-		d.countWait(a, 1)
-		if left[a.m.ID.Producer] == nil {
-			left[a.m.ID.Producer] = &stays{}
+		d.recount(a, k, own&stored != 0)
+		if stay[a.m.ID.Producer] == nil {
+			stay[a.m.ID.Producer] = &stays{}
 		}
-		left[a.m.ID.Producer].add(a, own)
+		stay[a.m.ID.Producer].add(a)
 	}
 	for k := range class(classes) {
-		if d.parkedOf[k] > 0 {
-			b.lookForRoom(d.lack[k])
+		if d.parkedOf[k] == 0 {
+			continue
 		}
+		if d.lack[k] == "" { // it waits for its turn
+			d.setLack(b, k, cmp.Or(was[k], message.MemoryFull))
+		}
+		b.lookForRoom(d.lack[k])
 	}
 }
 
@@ -270,8 +341,8 @@ func (d *destination) mayGo() bool {
 // stays are the last sends of one producer that cannot go on.
 type stays struct{ any, stored *arrival }
 
-func (s *stays) add(a *arrival, own class) {
-	if s.any = a; own&stored != 0 {
+func (s *stays) add(a *arrival) {
+	if s.any = a; a.wait.stored {
 		s.stored = a
 	}
 }
@@ -282,7 +353,7 @@ func (s *stays) before(a *arrival) *arrival {
 		return nil
 	}
 	p := s.any
-	if a.passesMemory() {
+	if a.peer != nil && a.wait.stored {
 		p = s.stored
 	}
 	if p == nil || p.wait == nil {
@@ -293,10 +364,15 @@ func (s *stays) before(a *arrival) *arrival {
 
 // refuseParked ends what waits for space on a destination that goes.
 func (d *destination) refuseParked() {
-	for len(d.parked) > 0 {
-		a := d.parked[0]
-		d.unpark(a)
-		a.refuse(message.Errorf(message.InvalidDestination,
-			"%s was removed while the send waited for space", d.name))
+	for _, a := range d.parked {
+		if !d.unpark(a) {
+			continue
+		}
+		err := message.Errorf(message.InvalidDestination,
+			"%s was removed while the send waited for space", d.name)
+		a.b.counts.Reasons[message.NoConsumer]++
+		a.b.tell(Event{Kind: SendRefused, Reason: message.NoConsumer, Dest: d.name,
+			Text: a.m.ID.String() + ": " + err.Error(), Count: 1})
+		a.refuse(err)
 	}
 }

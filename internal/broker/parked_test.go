@@ -1,9 +1,12 @@
 package broker
 
 import (
+	"runtime"
+	"slices"
 	"testing"
 
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 	"hopwire/internal/store"
 )
 
@@ -153,4 +156,167 @@ func TestRoomOnTheDiskDoesNotBreakAProducersOrder(t *testing.T) {
 	if d.parkedOf != [classes]int{0: 2} {
 		t.Errorf("they wait for %v", d.parkedOf)
 	}
+}
+
+// far parks ten sends of a peer to topic T, which a durable subscription of a keeps, until the disk
+// has taken what is on its way.
+func far(t *testing.T) (h *house, a *reader, x *guest) {
+	h = open(t, nil, nil)
+	a = h.subscribe("a", "s", "T", nil)
+	a.do(&message.RemoveInfo{Object: a.id, LastDelivered: message.LastDeliveredUnset})
+	x = h.connect("x", "x", "", peerNamed("x", "1000"))
+	h.b.journal.undurable = undurableMax + 1
+	for n := range int64(10) {
+		x.produce("x", topicNamed("T"), n+1)
+	}
+	d := h.b.find(topicNamed("T"))
+	if d.parkedCount() != 10 || h.b.parkedBytes != 0 || d.peersBytes == 0 || x.parkedBytes == 0 {
+		t.Fatalf("%d wait, %d bytes, %d of peers, %d of the connection", d.parkedCount(),
+			h.b.parkedBytes, d.peersBytes, x.parkedBytes)
+	}
+	return h, a, x
+}
+
+func TestWhatParksIsCountedOutAsItWasCountedIn(t *testing.T) {
+	for name, change := range map[string]func(h *house, a *reader) *message.Throwable{
+		"the topic goes": func(h *house, a *reader) *message.Throwable {
+			a.leave()
+			g := h.connect("g", "g", "", nil)
+			return g.do(&message.DestinationInfo{Destination: topicNamed("T"),
+				Op: message.RemoveDestination})
+		},
+		"the subscription goes": func(_ *house, a *reader) *message.Throwable {
+			return a.do(&message.RemoveSubscriptionInfo{SubscriptionName: "s", ClientID: "a"})
+		},
+		"another subscription comes": func(h *house, _ *reader) *message.Throwable {
+			h.subscribe("b", "s", "T", nil)
+			return nil
+		},
+	} {
+		h, a, x := far(t)
+		d := h.b.find(topicNamed("T"))
+		if e := change(h, a); e != nil {
+			t.Errorf("%s: %v", name, e)
+		}
+		h.b.journal.undurable = 0
+		h.b.relieve()
+		h.turn()
+		if d.parkedCount() != 0 || h.b.parkedBytes != 0 || d.peersBytes != 0 || x.parkedBytes != 0 {
+			t.Errorf("%s: %d wait, %d bytes, %d of peers, %d of the connection", name,
+				d.parkedCount(), h.b.parkedBytes, d.peersBytes, x.parkedBytes)
+		}
+	}
+}
+
+// What waits for the store does not any more when its topic keeps nothing.
+func TestSendsToATopicThatNobodyKeepsDoNotWaitForTheStore(t *testing.T) {
+	h, a, _ := far(t)
+	h.space = func() store.Space { return store.Space{FreeBytes: -1, Full: true} }
+	h.turn()
+	if e := a.do(&message.RemoveSubscriptionInfo{SubscriptionName: "s", ClientID: "a"}); e != nil {
+		t.Error(e)
+	}
+	h.pass(2 * storeLook)
+	if n := h.b.find(topicNamed("T")).parkedCount(); n != 0 || h.b.parkedBytes != 0 {
+		t.Errorf("%d wait, %d bytes", n, h.b.parkedBytes)
+	}
+}
+
+// queued parks n small sends of g to a queue until the disk has taken what is on its way, behind
+// one of another producer that waits for memory.
+func (g *guest) queued(q message.Destination, n int) {
+	h := g.h
+	h.b.journal.undurable = undurableMax + 1
+	first := h.connect("first"+q.Name, "first"+q.Name, "", nil)
+	first.Handle(first.big("first"+q.Name, q, 1, 1000, false))
+	for i := range n {
+		g.Handle(g.big("g", q, int64(i+1), 10, true))
+	}
+	if d := h.b.find(q); d.parkedCount() != n+1 {
+		h.t.Fatalf("%d wait", d.parkedCount())
+	}
+}
+
+func TestManyParkedSendsGoOnInTurnsAndInLinearTime(t *testing.T) {
+	const many = 16_000
+	h := open(t, nil, func(o *Options) { o.MemoryLimitBytes = 1 << 30 })
+	h.b.memory.Add(1 << 30)
+	g := h.connect("g", "g", "", nil)
+	g.queued(queueNamed("q"), many)
+	g.queued(queueNamed("r"), 2*unparkMost)
+	late := g.big("g", queueNamed("q"), many+1, 10, true)
+	h.b.journal.undurable = 0
+	q, r := h.b.find(queueNamed("q")), h.b.find(queueNamed("r"))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	h.b.unpark()
+	if n := q.parkedCount(); n != many+1-unparkMost {
+		t.Errorf("%d are left after a turn", n)
+	}
+	g.Handle(late)
+	if n := q.parkedCount(); n != many+2-unparkMost || q.lack[stored] == "" {
+		t.Errorf("%d wait for %q after another one came", n, q.lack[stored])
+	}
+	h.b.unpark()
+	if n := r.parkedCount(); n >= 2*unparkMost {
+		t.Errorf("another queue waits until all of the first went on: %d", n)
+	}
+	for range 3 + many/unparkMost {
+		h.b.unpark()
+	}
+	runtime.ReadMemStats(&after)
+	if n, m := q.parkedCount(), r.parkedCount(); n > 1 || m > 1 {
+		t.Errorf("%d and %d are left", n, m)
+	}
+	if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 200 {
+		t.Errorf("%d MiB were allocated for it", n)
+	}
+}
+
+// ended checks how many messages or sends to a destination are counted and told of under a reason.
+func (h *house) ended(why string, d message.Destination, r message.Reason, want int64) {
+	h.t.Helper()
+	told := int64(0)
+	for _, e := range h.events {
+		if (e.Kind == MessageDropped || e.Kind == SendRefused) && e.Reason == r && e.Dest == d {
+			told += e.Count
+		}
+	}
+	if n := h.b.counts.Reasons[r]; n != want || told != want {
+		h.t.Errorf("%s: %d are counted and %d told of as %s, want %d", why, n, told, r, want)
+	}
+}
+
+func TestWhatWaitedAndEndsIsCountedAndToldOf(t *testing.T) {
+	h, _, x := far(t)
+	topic := topicNamed("T")
+	keys := []network.DoubtKey{}
+	for _, a := range h.b.find(topic).parked[:3] {
+		keys = append(keys, network.DoubtKey{Destination: a.wire,
+			Key: message.Receipt(a.m, a.wire, a.m.BrokerPath, h.b.opt.ID)})
+	}
+	known := []bool{true}
+	h.b.Known(overOurs("ID:x"), nil, keys, func(k []bool, _ bool) { known = k })
+	h.turn()
+	if slices.Contains(known, true) || h.b.find(topic).parkedCount() != 7 {
+		t.Fatalf("known are %v, %d wait", known, h.b.find(topic).parkedCount())
+	}
+	h.ended("a peer asked", topic, message.ConnectionGone, 3)
+	x.Gone()
+
+	h, a, _ := far(t)
+	a.leave()
+	g := h.connect("g", "g", "", nil)
+	g.do(&message.DestinationInfo{Destination: topic, Op: message.RemoveDestination})
+	h.ended("the topic went", topic, message.NoConsumer, 10)
+
+	h, r := asked(t)
+	r.produce("g", tempQueue, 1)
+	r.Gone()
+	h.ended("the connection went", tempQueue, message.ConnectionGone, 1)
+
+	h, r = asked(t)
+	r.produce("g", tempQueue, 1)
+	h.pass(replyPatience)
+	h.ended("nobody told of it", tempQueue, message.TempUnseen, 1)
 }

@@ -247,11 +247,15 @@ func (b *Broker) forgetParked(peer message.BrokerID, keys []network.DoubtKey) {
 		asked[k] = true
 	}
 	for _, d := range b.parked {
-		for _, a := range append([]*arrival(nil), d.parked...) {
-			if a.peer != nil && a.peer.ID == peer && asked[network.DoubtKey{Destination: a.wire,
+		for _, a := range d.parked {
+			if !d.parks(a) || a.peer == nil || a.peer.ID != peer {
+				continue
+			}
+			if asked[network.DoubtKey{Destination: a.wire,
 				Key: message.Receipt(a.m, a.wire, a.m.BrokerPath, b.opt.ID)}] {
 				d.unpark(a)
 				a.answered = true // nobody waits for it
+				b.drop(d, message.ConnectionGone, a.m)
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -62,14 +64,15 @@ func (b *Broker) awaitTemp(a *arrival) bool {
 	if a.peer != nil || a.conn == nil || left == 0 || b.mayNotWait(nil, a, message.TempUnseen) {
 		return false
 	}
-	a.wait = &parking{reason: message.TempUnseen}
+	a.wait = &parking{reason: message.TempUnseen, size: a.m.Size()}
 	a.wait.timer = b.env.After(left, func() { b.giveUpReplies(to) })
 	if len(r.waiting[to]) == 0 {
 		b.tell(Event{Kind: SendParked, Reason: message.TempUnseen, Dest: to,
 			Text: a.m.ID.String() + " waits for a peer's bridge to announce it"})
 	}
 	r.waiting[to] = append(r.waiting[to], a)
-	b.countParked(a, 1)
+	b.parkedBytes += a.wait.size
+	a.conn.parkedBytes += a.wait.size
 	if a.tx != nil {
 		a.tx.parked = append(a.tx.parked, a)
 	}
@@ -77,15 +80,59 @@ func (b *Broker) awaitTemp(a *arrival) bool {
 	return true
 }
 
+// status tells of the destinations that replies wait for.
+func (r *replies) status() (list []DestinationStatus) {
+	for _, to := range r.waited() {
+		list = append(list, DestinationStatus{Name: to, Parked: len(r.waiting[to]),
+			Waits: []message.Reason{message.TempUnseen}})
+	}
+	return list
+}
+
+// waited gives the destinations that replies wait for, by name.
+func (r *replies) waited() []message.Destination {
+	return slices.SortedFunc(maps.Keys(r.waiting), func(x, y message.Destination) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+// explain explains the replies, or one, that wait for a destination; nil where none does.
+func (r *replies) explain(to message.Destination, id *message.MessageID) *Explanation {
+	waiting := r.waiting[to]
+	if len(waiting) == 0 {
+		return nil
+	}
+	x := &Explanation{Status: DestinationStatus{Name: to, Parked: len(waiting)}}
+	row := ExplainRow{Reason: message.TempUnseen, Who: "replies that wait for a bridge",
+		Releases: releases[message.TempUnseen]}
+	for _, a := range waiting {
+		if id == nil || a.m.ID == *id {
+			row.Count++
+			x.Found = id != nil
+			row.Example = a.m.ID
+		}
+	}
+	if row.Count > 0 {
+		x.Rows = append(x.Rows, row)
+	}
+	return x
+}
+
 // leave takes an arrival out of those that wait.
 func (r *replies) leave(a *arrival) {
 	to := a.m.Destination
-	list := slices.DeleteFunc(r.waiting[to], func(o *arrival) bool { return o == a })
+	list := r.waiting[to]
+	if list[0] == a {
+		list = list[1:]
+	} else {
+		list = slices.DeleteFunc(list, func(o *arrival) bool { return o == a })
+	}
 	if len(list) == 0 {
 		delete(r.waiting, to)
 	} else {
 		r.waiting[to] = list
 	}
+	a.b.parkedBytes -= a.wait.size
 	a.leavePark()
 }
 
@@ -111,6 +158,8 @@ func (b *Broker) giveUpReplies(to message.Destination) {
 		a := r.waiting[to][0]
 		r.leave(a)
 		b.counts.Reasons[message.TempUnseen]++
+		b.tell(Event{Kind: SendRefused, Reason: message.TempUnseen, Dest: to,
+			Text: a.m.ID.String() + ": no bridge told of the destination", Count: 1})
 		a.refuse(b.mayReach(to))
 	}
 }
@@ -119,8 +168,8 @@ func (b *Broker) giveUpReplies(to message.Destination) {
 func (b *Broker) dropReplies(c *Connection) {
 	r := &b.replies
 	var list []*arrival
-	for _, waiting := range r.waiting {
-		for _, a := range waiting {
+	for _, to := range r.waited() {
+		for _, a := range r.waiting[to] {
 			if a.conn == c && a.tx == nil {
 				list = append(list, a)
 			}
@@ -130,5 +179,7 @@ func (b *Broker) dropReplies(c *Connection) {
 		r.leave(a)
 		a.answered = true
 		b.counts.Reasons[message.ConnectionGone]++
+		b.tell(Event{Kind: MessageDropped, Reason: message.ConnectionGone, Dest: a.m.Destination,
+			Text: a.m.ID.String(), Count: 1})
 	}
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -189,4 +190,40 @@ func TestExpectedRepliesAreBounded(t *testing.T) {
 		t.Errorf("%d are expected, %d remembered", len(r.expected), len(r.order))
 	}
 	h.turn()
+}
+
+func TestRepliesThatWaitAreShown(t *testing.T) {
+	h, g := asked(t)
+	g.produce("g", tempQueue, 1)
+	g.produce("g", tempQueue, 2)
+	var seen []DestinationStatus
+	for _, d := range h.b.Status().Destinations {
+		if d.Name == tempQueue {
+			seen = append(seen, d)
+		}
+	}
+	if len(seen) != 1 || seen[0].Parked != 2 || !slices.Equal(seen[0].Waits,
+		[]message.Reason{message.TempUnseen}) {
+		t.Errorf("status tells %+v", seen)
+	}
+	explain := func(id *message.MessageID) (x *Explanation) {
+		h.b.Explain(tempQueue, id, func(e *Explanation) { x = e })
+		return x
+	}
+	if x := explain(nil); x == nil || len(x.Rows) != 1 || x.Rows[0].Count != 2 ||
+		x.Rows[0].Reason != message.TempUnseen || x.Rows[0].Releases == "" {
+		t.Errorf("explained as %+v", x)
+	}
+	id := message.MessageID{Producer: g.mail("g", tempQueue, 0).Producer, Sequence: 2}
+	if x := explain(&id); x == nil || !x.Found || x.Rows[0].Example != id {
+		t.Errorf("one is explained as %+v", x)
+	}
+	id.Sequence = 3
+	if x := explain(&id); x == nil || x.Found {
+		t.Errorf("one that is not there is explained as %+v", x)
+	}
+	h.pass(replyPatience)
+	if x := explain(nil); x != nil {
+		t.Errorf("explained when none waits: %+v", x)
+	}
 }

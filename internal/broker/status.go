@@ -48,7 +48,7 @@ type DestinationStatus struct {
 	Consumers int // clients'
 	Networks  int // bridges' subscriptions
 	Producers int
-	Parked    int // sends that wait for space
+	Parked    int // sends that wait for space, or for the word about a temporary destination
 	Counts    DestinationCounts
 	Reasons   map[message.Reason]int64
 	// Waits are the reasons that keep the oldest messages waiting, the most frequent first. Only
@@ -69,6 +69,7 @@ func (b *Broker) Status() Status {
 		one.Waits = d.waits(b, &budget)
 		s.Destinations = append(s.Destinations, one)
 	}
+	s.Destinations = append(s.Destinations, b.replies.status()...)
 	for _, d := range b.durables {
 		s.Subscriptions = append(s.Subscriptions, d.status())
 	}
@@ -89,7 +90,7 @@ func (s *subscription) status() SubscriptionStatus {
 
 func (d *destination) status() DestinationStatus {
 	s := DestinationStatus{Name: d.name, Consumers: len(d.consumers), Networks: len(d.nets),
-		Producers: d.producerCount, Parked: len(d.parked), Counts: d.counts,
+		Producers: d.producerCount, Parked: d.parkedCount(), Counts: d.counts,
 		Reasons: copyReasons(d.reasons)}
 	if d.queue != nil {
 		s.Size, s.InFlight = d.queue.Len(), d.queue.OutCount()
@@ -153,6 +154,7 @@ var releases = map[message.Reason]string{
 	message.Expired:              "the next search for expired messages (expireMessagesPeriod)",
 	message.MemoryFull:           "consumers, or a larger memoryUsage",
 	message.StoreFull:            "consumers, or disk space",
+	message.TempUnseen:           "the bridge that tells of the destination; soon it is refused",
 }
 
 // explainSlice is how many copies one slice of an explanation looks at.
@@ -166,7 +168,7 @@ func (b *Broker) Explain(name message.Destination, id *message.MessageID,
 	done func(*Explanation)) {
 	d := b.find(name)
 	if d == nil {
-		done(nil)
+		done(b.replies.explain(name, id))
 		return
 	}
 	e := &explainer{b: b, named: d, id: id, done: done, rows: map[rowKey]*ExplainRow{}}

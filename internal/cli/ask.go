@@ -65,11 +65,11 @@ func (c *stopCommand) sure(ctx context.Context, clients []*control.Client) error
 // explainCommand is hopwire explain.
 type explainCommand struct {
 	brokerFlag
-	Queue   string `arg:"" help:"Name of the queue, or temp-queue://NAME."`
+	Queue   string `arg:"" name:"destination" help:"A queue, or topic://NAME or temp-queue://NAME."`
 	Message string `short:"m" help:"Only this message." placeholder:"ID"`
 }
 
-// Run prints why the queue's messages are where they are.
+// Run prints why the messages of the queue or topic are where they are.
 func (c *explainCommand) Run(ctx context.Context, s *streams) error {
 	clients, err := c.clients(ctx)
 	if err != nil {
@@ -92,7 +92,10 @@ func (c *explainCommand) Run(ctx context.Context, s *streams) error {
 	if found {
 		return nil
 	}
-	what := "queue " + c.Queue
+	what := c.Queue
+	if !strings.Contains(what, "://") {
+		what = "queue " + what
+	}
 	if c.Message != "" {
 		what = "message " + c.Message + " on " + what
 	}

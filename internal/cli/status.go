@@ -119,7 +119,7 @@ func printDestinations(out io.Writer, list []manage.Destination, all bool) {
 		"\tforwarded\t\n"
 	var waits []string
 	for _, d := range list {
-		if !all && (d.Size == 0 && d.Consumers+d.Networks+d.Producers == 0 ||
+		if !all && d.Parked == 0 && (d.Size == 0 && d.Consumers+d.Networks+d.Producers == 0 ||
 			strings.HasPrefix(d.Name, "temp-")) {
 			continue
 		}

@@ -29,13 +29,16 @@ func TestStatusTellsWhyMessagesWait(t *testing.T) {
 		{Name: "queue://D", Size: 9, Waits: []string{"A", "B", "C", "D"}},
 		{Name: "queue://E", Size: 9, Waits: []string{"COMMITTING"}},
 		{Name: "queue://F", Size: 9},
+		{Name: "temp-queue://ID:x", Parked: 2, Waits: []string{"TEMP_UNSEEN"}},
+		{Name: "temp-queue://ID:y"},
 	}})
-	_, lines, _ := strings.Cut(out, "queue://F     9          0          0        0          0"+
-		"         0         0          0\n")
+	_, lines, _ := strings.Cut(out, "\n  queue://A: ")
+	lines = "  queue://A: " + lines
 	want := `  queue://A: 30 messages wait: no consumer, no demand from peers; see hopwire explain A
   queue://B: 1 message waits: the consumers' prefetch is used up; see hopwire explain B
   queue://C: in doubt: a peer may have them; see hopwire explain C
   queue://D: 9 messages wait: A, B, C, ...; see hopwire explain D
+  temp-queue://ID:x: replies wait until a bridge tells of it; see hopwire explain temp-queue://ID:x
 `
 	if lines != want {
 		t.Errorf("status says\n%s\nwant at its end\n%s", out, want)
@@ -124,4 +127,6 @@ func TestARunningBrokerSaysWhyItsMessagesWait(t *testing.T) {
 		return out, strings.Contains(out, "queue://Q: 30 messages wait: no consumer, no demand from"+
 			" peers; see hopwire explain Q\n")
 	})
+	expect(t, exitFailed, `no running broker has topic://none \(`, "explain", "topic://none")
+	expect(t, exitFailed, `no running broker has queue none \(`, "explain", "none")
 }

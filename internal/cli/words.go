@@ -86,6 +86,23 @@ var reasonWords = map[message.Reason]string{
 	message.MemoryFull:           "sends wait for memory",
 	message.StoreFull:            "sends wait for the store",
 	message.SelfConnect:          "a bridge leads back here",
+	message.LinkFull:             "the client or peer does not read what waits for it",
+	message.Committing:           "on the way to the disk",
+	message.InFlight:             "delivered and not acknowledged",
+	message.GroupOwned:           "the consumer of their group has no room",
+	message.ExclusiveOwned:       "the exclusive consumer has no room",
+	message.RedeliveryDelay:      "the delay of their redelivery is not over",
+	message.NotStarted:           "the consumers' connections are not started",
+	message.Scheduled:            "they are for later",
+	message.DuplicateMessage:     "here before",
+	message.Poisoned:             "given up by a consumer",
+	message.DuplexMirror:         "two bridges carry the same direction",
+	message.NotDurable:           "not durable at a peer",
+	message.LoginRefused:         "a connection was refused",
+	message.Unsubscribed:         "their durable subscription is gone",
+	message.OfflineTimeout:       "their durable subscription's consumer stayed away",
+	message.ConnectionGone:       "their client's connection is gone",
+	message.TempUnseen:           "replies wait until a bridge tells of it",
 }
 
 // waitsMost is how many reasons a line of status names.

@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"hopwire/internal/message"
 )
 
 func TestHelpAndVersionAreFoundWhereTheyAreLookedFor(t *testing.T) {
@@ -36,6 +42,7 @@ func TestHelpNamesWhatValuesAre(t *testing.T) {
 		"producer": {"--msgTTL=MS", "--persistent=false", "--sleep=MS", "--amqurl"},
 		"consumer": {"--sleep=MS", "500ms", "Exit codes:", "It keeps what is sent", "--amqurl"},
 		"browse":   {"--brokerUrl", "A.>", "--destination"},
+		"explain":  {"<destination>", "topic://NAME"},
 		"start":    {"PropertyPlaceholderConfigurer", "5.18 and later"},
 	} {
 		out, _ := play(t, "help", verb)
@@ -55,6 +62,40 @@ func TestCountsAgreeWithTheirNouns(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// reasonsOf reads the reason codes from their file.
+func reasonsOf(t *testing.T) (list []message.Reason) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), "../message/reason.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok {
+			for _, v := range spec.Values {
+				text, err := strconv.Unquote(v.(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				list = append(list, message.Reason(text))
+			}
+		}
+		return true
+	})
+	return list
+}
+
+func TestEveryReasonHasWords(t *testing.T) {
+	list := reasonsOf(t)
+	if len(list) < 40 {
+		t.Fatalf("%d reasons were found", len(list))
+	}
+	for _, r := range list {
+		if reasonWords[r] == "" {
+			t.Errorf("status has no words for %s", r)
 		}
 	}
 }

@@ -9,9 +9,14 @@ import (
 )
 
 // Check reports the first pending copy that is stuck: one that a subscription would take now and
-// nobody will offer it, or one that is refused for a reason whose wake is not registered. It is
-// meant for moments when nothing waits on the loop, and costs a verdict per copy and subscription.
+// nobody will offer it, or one that is refused for a reason whose wake is not registered; and
+// counts below zero. It is meant for moments when nothing waits on the loop, and costs a verdict
+// per copy and subscription.
 func (q *Queue) Check() error {
+	if q.gapCount < 0 || q.resident < 0 {
+		return fmt.Errorf("%s: %d copies wait in the store, %d bytes are in memory",
+			q.Destination, q.gapCount, q.resident)
+	}
 	if q.woken || q.unknown {
 		return nil
 	}

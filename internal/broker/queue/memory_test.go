@@ -136,6 +136,49 @@ func TestACopyTakenFromTheStoreDoesNotComeWithAPage(t *testing.T) {
 	}
 }
 
+// Its record may be found by every read that begins before it is gone.
+func TestACopyIsTakenFromTheStoreOnce(t *testing.T) {
+	w := newWorld()
+	for range 3 {
+		w.add(true)
+	}
+	w.q = New(w.q.Destination, &w.clock, &w.testHost, 1)
+	w.q.Restore(1, 4, 3)
+	take := func(seq uint64) bool {
+		c := &Copy{Seq: seq, Message: w.stored[seq].Message}
+		ok := w.q.TakeStored(c, w)
+		if ok {
+			w.q.Remove(c)
+		}
+		if err := w.q.Check(); err != nil || w.q.Len() < 0 {
+			t.Fatalf("%d copies; %v", w.q.Len(), err)
+		}
+		return ok
+	}
+	if !take(2) || take(2) {
+		t.Error("a copy must be taken once")
+	}
+	through := w.q.Aside()
+	w.q.Erased(2)
+	if take(2) {
+		t.Error("a copy was taken again by a read that began before it was gone")
+	}
+	through()
+	if len(w.q.taken) > 0 {
+		t.Errorf("%v are remembered for ever", w.q.taken)
+	}
+	if !take(3) {
+		t.Error("a copy cannot be taken")
+	}
+	s := w.attach(&testSub{room: 99}, Traits{})
+	delete(w.stored, 2)
+	w.settle() // a page, which has the record of 3
+	w.q.Erased(3)
+	if got := seqsOf(s.took); got != "[1]" || w.q.Len() != 1 || len(w.q.taken) > 0 {
+		t.Errorf("delivered %s, %d copies, remembered %v", got, w.q.Len(), w.q.taken)
+	}
+}
+
 func TestWhatAllHaveRefusedLeavesMemory(t *testing.T) {
 	const many = 3000
 	w := newWorld()

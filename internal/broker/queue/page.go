@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"maps"
 	"time"
 
 	"hopwire/internal/message"
@@ -37,8 +38,8 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	before := q.gaps.covered(from, complete)
 	q.gaps = q.gaps.cut(from, complete)
 	for _, c := range copies {
-		if !before.has(c.Seq) || q.taken[c.Seq] {
-			continue // purged or moved while the page was read
+		if _, taken := q.taken[c.Seq]; taken || !before.has(c.Seq) {
+			continue // purged or moved while the page was read, or its record is not gone yet
 		}
 		q.gapCount--
 		c.Stored, c.Durable = true, true
@@ -53,28 +54,59 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	if len(q.gaps) == 0 {
 		q.gapCount = 0
 	}
-	clear(q.taken)
+	q.forgetErased()
 	q.wake()
 }
 
+// Aside tells that somebody reads stored copies for himself, to take them by TakeStored; he calls
+// through when he is done with what he read.
+func (q *Queue) Aside() (through func()) {
+	q.asides++
+	return func() {
+		q.asides--
+		q.forgetErased()
+	}
+}
+
 // TakeStored takes a stored copy that somebody read for himself out of the stored ones that wait,
-// for owner. It reports false when that copy is in memory already, or was there meanwhile. The gap
-// stays as it is: a cut for each copy would leave pieces without end.
+// for owner, who tells by Erased when its record is gone. It reports false when that copy is in
+// memory already, was there meanwhile or was taken before. The gap stays as it is: a cut for each
+// copy would leave pieces without end.
 func (q *Queue) TakeStored(c *Copy, owner any) bool {
-	if !q.gaps.has(c.Seq) || q.taken[c.Seq] {
+	if _, again := q.taken[c.Seq]; again || !q.gaps.has(c.Seq) {
 		return false
 	}
-	if q.reading { // the page may have it
-		if q.taken == nil {
-			q.taken = map[uint64]bool{}
-		}
-		q.taken[c.Seq] = true
+	if q.taken == nil {
+		q.taken = map[uint64]bool{}
 	}
+	q.taken[c.Seq] = false
 	q.gapCount--
 	c.Stored, c.Durable, c.lane = true, true, main
 	q.resident += c.Message.Size()
 	q.hold(c, owner)
 	return true
+}
+
+// Erased tells that the record of a copy that TakeStored took is gone: no read that begins from now
+// on finds it.
+func (q *Queue) Erased(seq uint64) {
+	if _, ok := q.taken[seq]; !ok {
+		return
+	}
+	if !q.reading && q.asides == 0 {
+		delete(q.taken, seq)
+		return
+	}
+	q.taken[seq], q.erased = true, true
+}
+
+// forgetErased forgets what was taken and is in no read that is still on its way.
+func (q *Queue) forgetErased() {
+	if !q.erased || q.reading || q.asides > 0 {
+		return
+	}
+	q.erased = false
+	maps.DeleteFunc(q.taken, func(_ uint64, erased bool) bool { return erased })
 }
 
 // Absent tells that no copy from <= seq < to is stored that is not in memory.
@@ -89,6 +121,7 @@ func (q *Queue) Undecided() bool { return q.reading || q.unknown }
 func (q *Queue) LoadFailed(again func()) {
 	q.env.After(time.Second, func() {
 		q.reading = false
+		q.forgetErased()
 		q.wake()
 		again()
 	})

@@ -35,9 +35,13 @@ type Queue struct {
 	gaps     gaps // in the main lane
 	gapCount int64
 	reading  bool
-	shedNext int             // copies in the main lane from which on shed looks at them
-	taken    map[uint64]bool // of TakeStored while a page is read, which may have them
-	next     uint64          // the next sequence
+	shedNext int // copies in the main lane from which on shed looks at them
+	// taken are the sequences that TakeStored took, while their records may be read again; true is
+	// erased: only a read that is on its way may have it.
+	taken    map[uint64]bool
+	erased   bool   // one of taken is erased
+	asides   int    // reads of others that are on their way
+	next     uint64 // the next sequence
 	out      map[uint64]*Copy
 	outside  lane  // stored copies that are out or returned, by sequence
 	passing  lane  // the same of those that are not stored
