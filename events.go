@@ -36,6 +36,7 @@ type eventLog struct {
 // clock is what an eventLog needs of the loop.
 type clock interface {
 	After(d time.Duration, f func()) loop.Timer
+	Wall() int64 // milliseconds since 1970
 }
 
 // eventKey is what a line is about. kind is a core's or a bridge's; bridge is "" for the core's and
@@ -54,6 +55,7 @@ type heldLine struct {
 	n     int64      // held back in it
 	last  line       // of them
 	state string     // as the last line had it
+	turn  string     // likewise
 	mixed bool       // a line with another state was held back
 	news  int        // lines written in spite of the quiet
 }
@@ -63,6 +65,8 @@ type line struct {
 	text  string
 	attrs []any
 	state string // of a bridge, with its cause; "" for all else
+	turn  string // RUNNING or DEGRADED when the bridge is; a change of it is never held back
+	at    int64  // Wall, of the event
 }
 
 func newEventLog(log *slog.Logger, env clock) *eventLog {
@@ -80,9 +84,18 @@ func (l *eventLog) write(x line, held int64) {
 	l.log.Log(context.Background(), x.level, x.text, x.attrs...)
 }
 
-// say writes a line, or holds it back while its like are quiet. A bridge that says something else
-// than the last time is heard, but not again and again.
+// late writes the last of the lines that were held back, with the time of its event.
+func (l *eventLog) late(h *heldLine) {
+	h.last.attrs = append(h.last.attrs, "at",
+		time.UnixMilli(h.last.at).Format("2006-01-02T15:04:05.000Z07:00"))
+	l.write(h.last, h.n-1)
+}
+
+// say writes a line, or holds it back while its like are quiet. A bridge that begins or ceases to
+// run is heard at once. One that says something else than the last time is heard, too, but not
+// again and again.
 func (l *eventLog) say(key eventKey, x line) {
+	x.at = l.env.Wall()
 	if x.level < slog.LevelInfo {
 		l.write(x, 0)
 		return
@@ -95,12 +108,15 @@ func (l *eventLog) say(key eventKey, x line) {
 	switch {
 	case h == nil:
 		l.write(x, 0)
-		h = &heldLine{quiet: quietTime, state: x.state}
+		h = &heldLine{quiet: quietTime, state: x.state, turn: x.turn}
 		l.held[key] = h
 		l.await(key, h)
-	case x.state != h.state && h.news < newsMost:
+	case x.turn != h.turn, x.state != h.state && h.news < newsMost:
 		l.write(x, h.n)
-		h.n, h.news, h.state, h.quiet = 0, h.news+1, x.state, quietTime
+		if x.turn == h.turn {
+			h.news++
+		}
+		h.n, h.state, h.turn, h.quiet, h.mixed = 0, x.state, x.turn, quietTime, false
 		h.timer.Stop()
 		l.await(key, h)
 	default:
@@ -118,7 +134,7 @@ func (l *eventLog) await(key eventKey, h *heldLine) {
 			return
 		}
 		if h.n > 0 {
-			l.write(h.last, h.n-1)
+			l.late(h)
 			h.state = h.last.state
 		}
 		switch {
@@ -174,19 +190,22 @@ func (l *eventLog) core(e broker.Event) {
 		line{level: w.level, text: w.text, attrs: attrs})
 }
 
-// bridgeLevels are the levels of the bridges' events.
-var bridgeLevels = map[bridge.EventKind]slog.Level{
-	bridge.StateChanged:     slog.LevelInfo,
-	bridge.DemandOpened:     slog.LevelDebug,
-	bridge.DemandClosed:     slog.LevelDebug,
-	bridge.DemandRefused:    slog.LevelWarn,
-	bridge.ForwardRefused:   slog.LevelWarn,
-	bridge.ForwardPoisoned:  slog.LevelWarn,
-	bridge.DoubtsResolved:   slog.LevelInfo,
-	bridge.DoubtsReleased:   slog.LevelWarn,
-	bridge.Dropped:          slog.LevelDebug,
-	bridge.DemandNotDurable: slog.LevelWarn,
-	bridge.Mirrored:         slog.LevelWarn,
+// bridgeWords are the texts and levels of the bridges' events.
+var bridgeWords = map[bridge.EventKind]struct {
+	level slog.Level
+	text  string
+}{
+	bridge.StateChanged:     {slog.LevelInfo, "bridge"},
+	bridge.DemandOpened:     {slog.LevelDebug, "bridge forwards a destination"},
+	bridge.DemandClosed:     {slog.LevelDebug, "bridge no longer forwards a destination"},
+	bridge.DemandRefused:    {slog.LevelWarn, "bridge cannot forward a destination"},
+	bridge.ForwardRefused:   {slog.LevelWarn, "bridge's peer refused"},
+	bridge.ForwardPoisoned:  {slog.LevelWarn, "message can never cross the bridge"},
+	bridge.DoubtsResolved:   {slog.LevelInfo, "copies in doubt resolved"},
+	bridge.DoubtsReleased:   {slog.LevelWarn, "copies in doubt released"},
+	bridge.Dropped:          {slog.LevelDebug, "bridge's peer said what is of no use"},
+	bridge.DemandNotDurable: {slog.LevelWarn, "durable subscriber behind a bridge"},
+	bridge.Mirrored:         {slog.LevelWarn, "two bridges mirror each other"},
 }
 
 // levelOf is the level of a bridge's event. States that others follow at once are for debugging.
@@ -199,7 +218,7 @@ func levelOf(e bridge.Event) slog.Level {
 		e.State == bridge.Stopping:
 		return slog.LevelDebug
 	}
-	return bridgeLevels[e.Kind]
+	return bridgeWords[e.Kind].level
 }
 
 // bridge logs an event of a bridge. All states of one bridge are one thing to write about, so that
@@ -236,9 +255,12 @@ func (l *eventLog) bridge(e bridge.Event) {
 	if e.URI == "" {
 		key.bridge += string(e.Peer)
 	}
-	x := line{level: level, text: "bridge", attrs: attrs}
+	x := line{level: level, text: bridgeWords[e.Kind].text, attrs: attrs}
 	if e.Kind == bridge.StateChanged {
 		key.reason, x.state = "", e.State.String()+" "+e.Text
+		if e.State == bridge.Running || e.State == bridge.Degraded {
+			x.turn = e.State.String()
+		}
 	}
 	l.say(key, x)
 }

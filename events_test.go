@@ -35,6 +35,8 @@ func (c *fakeClock) After(d time.Duration, f func()) loop.Timer {
 	return t
 }
 
+func (c *fakeClock) Wall() int64 { return c.now.Milliseconds() }
+
 func (c *fakeClock) advance(d time.Duration) {
 	for end := c.now + d; ; {
 		c.timers = slices.DeleteFunc(c.timers, func(t *fakeTimer) bool { return t.dead })
@@ -97,23 +99,45 @@ func TestDeadPeerIsToldLessAndLess(t *testing.T) {
 	}
 }
 
-func TestFlappingBridgeEndsInTheLineThatIsTrue(t *testing.T) {
+func TestABridgeThatBeginsOrCeasesToRunIsToldAtOnce(t *testing.T) {
 	l, clock, lines := logged()
-	for range 300 {
-		l.bridge(state(bridge.Running, ""))
-		clock.advance(time.Second)
-		l.bridge(state(bridge.Backoff, "reset"))
-		clock.advance(time.Second)
-	}
-	l.bridge(state(bridge.Running, ""))
-	clock.advance(time.Minute)
-	got := lines()
-	if len(got) > 30 || !strings.Contains(got[len(got)-1], "state=RUNNING") {
-		t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])
+	for n := range 300 {
+		for _, s := range []bridge.State{bridge.Running, bridge.Backoff, bridge.Degraded,
+			bridge.Running, bridge.Stopped} {
+			l.bridge(state(s, fmt.Sprint("cause ", n)))
+			if got := lines(); len(got) != 1 || !strings.Contains(got[0], "state="+s.String()) {
+				t.Fatalf("%s is told as %q", s, got)
+			}
+			clock.advance(time.Second)
+		}
 	}
 	clock.advance(time.Hour)
 	if got := lines(); len(got) != 0 || len(l.held) != 0 {
 		t.Errorf("in peace: %q, %d held", got, len(l.held))
+	}
+}
+
+func TestALineThatWasHeldBackHasTheTimeOfItsEvent(t *testing.T) {
+	l, clock, lines := logged()
+	for range 3 {
+		l.core(broker.Event{Kind: broker.DuplicateKnown})
+		clock.advance(time.Second)
+	}
+	if got := lines(); len(got) != 1 || strings.Contains(got[0], " at=") {
+		t.Errorf("the first: %q", got)
+	}
+	clock.advance(time.Minute)
+	at := time.UnixMilli(2000).Format("2006-01-02T15:04:05.000Z07:00")
+	if got := lines(); len(got) != 1 || !strings.Contains(got[0], "at="+at+" sinceLastLine=1") {
+		t.Errorf("the others: %q, want the time %s", got, at)
+	}
+}
+
+func TestEveryLineAboutABridgeSaysWhatHappened(t *testing.T) {
+	for kind := bridge.StateChanged; kind <= bridge.Mirrored; kind++ {
+		if bridgeWords[kind].text == "" {
+			t.Errorf("kind %d has no text", kind)
+		}
 	}
 }
 

@@ -328,6 +328,9 @@ func (b *Broker) bridges() []manage.Bridge {
 	return out
 }
 
+// Presence implements manage.Subject.
+func (b *Broker) Presence() *manage.Presence { return &manage.Presence{} }
+
 // Status implements manage.Subject.
 func (b *Broker) Status(ctx context.Context) (*manage.Status, error) {
 	s := &manage.Status{Version: Version, PID: pid, Compat: b.compat, DataFolder: b.DataFolder(),

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -69,11 +70,13 @@ func (b *Bridge) resolved() {
 	a.begun = false
 	b.home.doubts.resolved(b.peer.ID)
 	if a.total > 0 {
-		kind, n := DoubtsResolved, a.known
+		e := Event{Kind: DoubtsResolved, Count: a.known, Text: fmt.Sprintf("the peer was asked about"+
+			" %d copies in doubt: it had %d, %d went back", a.total, a.known, a.total-a.known)}
 		if b.hello.HopwireLevel == 0 {
-			kind, n = DoubtsReleased, a.total
+			e = Event{Kind: DoubtsReleased, Count: a.total, Text: fmt.Sprintf("%d copies in doubt went"+
+				" back: the peer is no Hopwire broker and cannot be asked", a.total)}
 		}
-		b.event(Event{Kind: kind, Count: n})
+		b.event(e)
 	}
 	b.run()
 }
@@ -285,7 +288,7 @@ func (c *doubtClock) start(peer message.BrokerID, t *doubtTime, timeout time.Dur
 	if t.asking > 0 {
 		return
 	}
-	t.timer = c.home.env.After(timeout, func() { c.over(peer, t, "") })
+	t.timer = c.home.env.After(timeout, func() { c.over(peer, t, "the peer was not there within inDoubtTimeout") })
 }
 
 // over gives the peer's copies free.
@@ -308,6 +311,7 @@ func (c *doubtClock) release(peer message.BrokerID, e Event, after message.CopyR
 			return
 		}
 		if e.Count > 0 {
+			e.Text = fmt.Sprintf("%d copies in doubt went back: %s", e.Count, e.Text)
 			h.observe(e)
 		}
 	})

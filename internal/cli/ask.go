@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 
 	"hopwire/internal/manage"
-	"hopwire/internal/manage/control"
 	"hopwire/internal/message"
 )
 
@@ -19,45 +18,41 @@ type stopCommand struct {
 
 // Run stops brokers and waits until they are gone.
 func (c *stopCommand) Run(ctx context.Context, s *streams) error {
-	clients, err := c.clients(ctx)
+	them, err := c.ask(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.sure(ctx, clients); err != nil {
+	if !c.All {
+		them = running(them)
+	}
+	if err := c.sure(them); err != nil {
 		return err
 	}
-	for _, client := range clients { // all at once: none sees another go and tries it again
-		if err := client.Stop(ctx); err != nil {
-			return err
+	// All at once: none sees another go and tries it again.
+	stopped, err := every(ctx, them, func(ctx context.Context, a *asked) (string, error) {
+		if err := a.Stop(ctx); err != nil {
+			return "", err
 		}
+		return a.Name, a.AwaitEnd(ctx)
+	})
+	for _, name := range stopped {
+		fmt.Fprintf(s.out, "broker %s stopped\n", name)
 	}
-	for _, client := range clients {
-		if err := client.AwaitEnd(ctx); err != nil {
-			return err
-		}
-		fmt.Fprintf(s.out, "broker %s stopped\n", client.Name)
-	}
-	return nil
+	return err
 }
 
 // sure refuses to stop the brokers of several processes that nobody named.
-func (c *stopCommand) sure(ctx context.Context, clients []*control.Client) error {
-	if c.All || c.Broker != "" {
+func (c *stopCommand) sure(them []*asked) error {
+	if c.All || len(c.Broker) > 0 {
 		return nil
 	}
 	pids := map[int]bool{}
-	var names []string
-	for _, client := range clients {
-		st, err := client.Status(ctx)
-		if err != nil {
-			return err
-		}
-		pids[st.PID] = true
-		names = append(names, client.Name)
+	for _, a := range them {
+		pids[a.PID] = true
 	}
 	if len(pids) > 1 {
 		return usageError{fmt.Sprintf("brokers of %d processes are running (%s); stop one with"+
-			" --broker NAME, or --all", len(pids), strings.Join(names, ", "))}
+			" --broker NAME, or --all", len(pids), names(them))}
 	}
 	return nil
 }
@@ -71,26 +66,24 @@ type explainCommand struct {
 
 // Run prints why the messages of the queue or topic are where they are.
 func (c *explainCommand) Run(ctx context.Context, s *streams) error {
-	clients, err := c.clients(ctx)
+	them, err := c.ask(ctx)
 	if err != nil {
 		return err
 	}
-	found := false
-	var asked []string
-	for _, client := range clients {
-		asked = append(asked, client.Name)
-		x, err := client.Explain(ctx, c.Queue, c.Message)
+	them = running(them)
+	found, err := every(ctx, them, func(ctx context.Context, a *asked) (*manage.Explanation, error) {
+		x, err := a.Explain(ctx, c.Queue, c.Message)
 		if err != nil && message.KindOf(err) == message.NotFound {
-			continue
+			return nil, nil // another may have it
 		}
-		if err != nil {
-			return err
-		}
-		found = true
+		return x, err
+	})
+	found = slices.DeleteFunc(found, func(x *manage.Explanation) bool { return x == nil })
+	for _, x := range found {
 		printExplanation(s.out, x)
 	}
-	if found {
-		return nil
+	if len(found) > 0 || err != nil {
+		return err
 	}
 	what := c.Queue
 	if !strings.Contains(what, "://") {
@@ -100,7 +93,7 @@ func (c *explainCommand) Run(ctx context.Context, s *streams) error {
 		what = "message " + c.Message + " on " + what
 	}
 	return message.Errorf(message.NotFound, "no running broker has %s (asked: %s)", what,
-		strings.Join(asked, ", "))
+		names(them))
 }
 
 func printExplanation(out io.Writer, x *manage.Explanation) {

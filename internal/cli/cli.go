@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -88,16 +89,53 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, cancel := interruptible()
 	defer cancel()
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	if err := parsed.Run(&streams{in, out, errOut}); err != nil {
+	told := &output{Writer: out}
+	lines := streams{in, told, errOut}
+	if strings.HasPrefix(parsed.Command(), "start") {
+		lines.out = out // how its brokers end is what its exit code tells
+	}
+	if err := errors.Join(parsed.Run(&lines), told.lost()); err != nil {
 		// What broke off because of a signal is no news.
 		if ctx.Err() != nil && !strings.HasPrefix(parsed.Command(), "start") {
 			fmt.Fprintln(errOut, "hopwire: interrupted")
+			return exitFailed
+		}
+		if err := told.lost(); err != nil {
+			fmt.Fprintln(errOut, "hopwire:", err)
 			return exitFailed
 		}
 		fmt.Fprintln(errOut, "hopwire:", err)
 		return exitCode(err)
 	}
 	return exitDone
+}
+
+// output is where a command writes. It remembers that something could not be written.
+type output struct {
+	io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+// Write writes, unless an earlier part is missing.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		o.err = fmt.Errorf("the output cannot be written: %w", err)
+	}
+	return n, o.err
+}
+
+// lost is why something could not be written; nil when all was.
+func (o *output) lost() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
 
 // verb is a blank and the name of a command, or "" when there is no such command.
@@ -180,6 +218,9 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) error {
 
 // isTerminal reports whether what is written is seen as it is written.
 func isTerminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		return isTerminal(o.Writer)
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

@@ -63,11 +63,11 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 	out := &lines{out: s.out}
 	return parallel(ctx, "consumer", c.Threads, func(ctx context.Context, name string) error {
 		started := time.Now()
-		n, err := c.receive(ctx, conn, from, mode, name, limit, func(text string) {
-			out.printf("%s: %s\n", name, text)
+		n, err := c.receive(ctx, conn, from, mode, name, limit, func(text string) error {
+			return out.printf("%s: %s\n", name, text)
 		})
-		out.printf("%s: received %s from %s %s\n", name, count(n, "message"),
-			client.FormatDestination(from), rate(n, time.Since(started)))
+		_ = out.printf("%s: received %s from %s %s\n", name, count(n, "message"),
+			client.FormatDestination(from), rate(n, time.Since(started))) // the end tells of it
 		if err == nil && c.Count != nil && n < limit {
 			err = message.Errorf(message.NotFound, "%d of %s: no more came within %s (--wait)", n,
 				count(limit, "message"), c.Wait)
@@ -91,8 +91,18 @@ func (c *consumerCommand) mode() (client.AckMode, error) {
 
 // receive takes the messages of one thread and counts them.
 func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *client.Destination,
-	mode client.AckMode, name string, limit int64, show func(string),
+	mode client.AckMode, name string, limit int64, show func(string) error,
 ) (n int64, err error) {
+	batch := c.BatchSize
+	switch mode {
+	case client.AutoAck:
+		// A session that acknowledges by itself does so before the message is written.
+		mode, batch = client.ClientAck, 1
+	case client.DupsOKAck:
+		mode = client.ClientAck
+	case client.IndividualAck:
+		batch = 1
+	}
 	session, err := conn.Session(ctx, mode)
 	if err != nil {
 		return 0, err
@@ -118,9 +128,11 @@ func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *
 			break
 		}
 		last = m
+		if err := show(c.text(m)); err != nil {
+			return n, err
+		}
 		n++
-		show(c.text(m))
-		if mode == client.IndividualAck || n%c.BatchSize == 0 {
+		if n%batch == 0 {
 			if err := settle(ctx, session, m); err != nil {
 				return n, err
 			}

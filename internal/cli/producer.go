@@ -81,8 +81,8 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 	return parallel(ctx, "producer", c.Threads, func(ctx context.Context, name string) error {
 		started := time.Now()
 		n, err := c.send(ctx, conn, to)
-		out.printf("%s: sent %s to %s %s\n", name, count(n, "message"),
-			client.FormatDestination(to), rate(n, time.Since(started)))
+		_ = out.printf("%s: sent %s to %s %s\n", name, count(n, "message"),
+			client.FormatDestination(to), rate(n, time.Since(started))) // the end tells of it
 		return err
 	})
 }
@@ -93,10 +93,11 @@ type lines struct {
 	out io.Writer
 }
 
-func (l *lines) printf(format string, args ...any) {
+func (l *lines) printf(format string, args ...any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.out, format, args...)
+	_, err := fmt.Fprintf(l.out, format, args...)
+	return err
 }
 
 // parallel runs something several times at once and gives the first errors.

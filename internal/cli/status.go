@@ -12,37 +12,7 @@ import (
 
 	"hopwire/internal/bridge"
 	"hopwire/internal/manage"
-	"hopwire/internal/manage/control"
-	"hopwire/internal/message"
 )
-
-// brokerFlag picks running brokers.
-type brokerFlag struct {
-	Broker string `short:"b" help:"Only the broker of this name." placeholder:"NAME"`
-}
-
-// clients gives the running brokers that are meant, at least one.
-func (f brokerFlag) clients(ctx context.Context) ([]*control.Client, error) {
-	all, err := control.Running(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []*control.Client
-	for _, c := range all {
-		if f.Broker == "" || c.Name == f.Broker {
-			out = append(out, c)
-		}
-	}
-	if len(out) == 0 {
-		if f.Broker != "" {
-			return nil, message.Errorf(message.Unavailable, "no broker named %s is running for"+
-				" this user; hopwire status lists those that are", f.Broker)
-		}
-		return nil, message.Errorf(message.Unavailable,
-			"no broker is running for this user; hopwire start FILE runs one")
-	}
-	return out, nil
-}
 
 // statusCommand is hopwire status.
 type statusCommand struct {
@@ -52,18 +22,13 @@ type statusCommand struct {
 
 // Run prints how brokers stand.
 func (c *statusCommand) Run(ctx context.Context, s *streams) error {
-	clients, err := c.clients(ctx)
+	them, err := c.ask(ctx)
 	if err != nil {
 		return err
 	}
-	var all []*manage.Status
-	for _, client := range clients {
-		status, err := client.Status(ctx)
-		if err != nil {
-			return err
-		}
-		all = append(all, status)
-	}
+	all, err := every(ctx, them, func(ctx context.Context, a *asked) (*manage.Status, error) {
+		return a.Status(ctx)
+	})
 	inOrder(all)
 	for i, status := range all {
 		if i > 0 {
@@ -71,7 +36,7 @@ func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 		}
 		printStatus(s.out, status, c.All)
 	}
-	return nil
+	return err
 }
 
 // inOrder puts the brokers of a process in the order of their files, and the processes in that of

@@ -21,6 +21,8 @@ var words = kong.Vars{
 	"anyDest": "Where to or from: queue://NAME, topic://NAME, or the name of a queue;" +
 		" queue://TEST if left out.",
 
+	"brokerFlag": "Only the broker of this name; may be given several times.",
+
 	"startCompat": "Whose defaults hold: 5 for ActiveMQ up to 5.17, 6 for 5.18 and later. 0, if" +
 		" left out, is 5 with a warning about settings that only newer versions have.",
 	"startDefine": "Value of a placeholder, which the file writes as ${...} with the name inside." +

@@ -14,6 +14,8 @@ import (
 
 // Subject is a running broker that can be managed.
 type Subject interface {
+	// Presence tells that the process answers, without looking at the broker.
+	Presence() *Presence
 	// Status tells how the broker stands.
 	Status(ctx context.Context) (*Status, error)
 	// Explain tells why a queue's messages, or one of them, are where they are. An error of kind
@@ -21,6 +23,12 @@ type Subject interface {
 	Explain(ctx context.Context, queue, messageID string) (*Explanation, error)
 	// Stop begins a clean stop.
 	Stop()
+}
+
+// Presence is what a process tells at once of a broker.
+type Presence struct {
+	// Waits tells what a broker that is not running yet waits for; "" for one that runs.
+	Waits string `json:"waits,omitempty"`
 }
 
 // Status is a broker at one moment. Its lists are put together in slices; they are not one point

@@ -55,8 +55,8 @@ func register(name, socket string) (string, error) {
 	return entry, os.WriteFile(entry, []byte(path), 0o600)
 }
 
-// Running gives the brokers of this user that answer, by name. Entries of brokers that were killed
-// are taken off the list.
+// Running gives the brokers of this user, by name, also those that hang. Entries of brokers that
+// were killed are taken off the list.
 func Running(ctx context.Context) ([]*Client, error) {
 	dir, err := listFolder()
 	if err != nil {
@@ -87,6 +87,7 @@ func Running(ctx context.Context) ([]*Client, error) {
 		seen[string(socket)] = true
 		name, _ := url.PathUnescape(strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())))
 		c := Dial(name, string(socket))
+		c.PID, _ = strconv.Atoi(strings.TrimPrefix(filepath.Ext(e.Name()), "."))
 		switch err := c.reach(ctx); {
 		case err == nil:
 			out = append(out, c)
@@ -94,6 +95,8 @@ func Running(ctx context.Context) ([]*Client, error) {
 			os.Remove(path)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		default: // it is there and does not take the connection: Ping tells
+			out = append(out, c)
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
@@ -111,6 +114,7 @@ func written(e os.DirEntry) time.Time {
 // Client speaks to one broker.
 type Client struct {
 	Name string
+	PID  int // of its process, 0 when that is not known
 	http http.Client
 	path string
 }
@@ -139,6 +143,22 @@ func (c *Client) reach(ctx context.Context) error {
 // gone reports whether an error of reach says that nobody listens there any more.
 func gone(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist)
+}
+
+// answerTime is how long a broker may take to say that it is there: that needs neither its loop nor
+// its disk.
+const answerTime = 2 * time.Second
+
+// Ping asks whether the broker's process answers at all.
+func (c *Client) Ping(ctx context.Context) (*manage.Presence, error) {
+	bounded, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	p, err := call[manage.Presence](bounded, c, http.MethodGet, "/ping")
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return nil, message.Errorf(message.Unavailable, "broker %s pid %d does not answer (within %v);"+
+			" its process is stopped, or stuck", c.Name, c.PID, answerTime)
+	}
+	return p, err
 }
 
 // Status asks how the broker stands.

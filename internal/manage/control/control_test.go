@@ -14,6 +14,8 @@ import (
 // subject is a broker that answers.
 type subject struct{ stopped chan struct{} }
 
+func (s *subject) Presence() *manage.Presence { return &manage.Presence{} }
+
 func (s *subject) Status(context.Context) (*manage.Status, error) {
 	return &manage.Status{Broker: "b", ID: "ID:b"}, nil
 }

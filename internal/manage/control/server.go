@@ -69,6 +69,9 @@ func (s *Server) Close(ctx context.Context) {
 
 func handler(subject manage.Subject) http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ping", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, subject.Presence(), nil)
+	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		status, err := subject.Status(r.Context())
 		reply(w, status, err)

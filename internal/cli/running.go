@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hopwire/internal/manage/control"
+	"hopwire/internal/message"
+	"hopwire/internal/rungroup"
+)
+
+// brokerFlag picks running brokers.
+type brokerFlag struct {
+	Broker []string `short:"b" sep:"none" help:"${brokerFlag}" placeholder:"NAME"`
+}
+
+// asked is a running broker that a command asks.
+type asked struct {
+	*control.Client
+	waits string // what it waits for, when it does not run yet
+	err   error  // why it cannot be asked
+}
+
+// ask gives the running brokers that are meant, at least one, and has heard whether they answer.
+func (f brokerFlag) ask(ctx context.Context) ([]*asked, error) {
+	all, err := control.Running(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []*asked
+	for _, c := range all {
+		if len(f.Broker) == 0 || slices.Contains(f.Broker, c.Name) {
+			out = append(out, &asked{Client: c})
+		}
+	}
+	for _, name := range f.Broker {
+		if !slices.ContainsFunc(out, func(a *asked) bool { return a.Name == name }) {
+			return nil, message.Errorf(message.Unavailable, "no broker named %s is running for"+
+				" this user; hopwire status lists those that are", name)
+		}
+	}
+	if len(out) == 0 {
+		return nil, message.Errorf(message.Unavailable,
+			"no broker is running for this user; hopwire start FILE runs one")
+	}
+	atOnce(ctx, out, func(ctx context.Context, a *asked) {
+		p, err := a.Ping(ctx)
+		if a.err = err; err == nil {
+			a.waits = p.Waits
+		}
+	})
+	return out, ctx.Err()
+}
+
+// atOnce does something with all of them at the same time.
+func atOnce(ctx context.Context, them []*asked, f func(context.Context, *asked)) {
+	g := rungroup.New(ctx)
+	for i, a := range them {
+		g.Go(fmt.Sprintf("broker %d", i), func(ctx context.Context) error {
+			f(ctx, a)
+			return nil
+		})
+	}
+	_ = g.Wait() // f keeps what went wrong
+	g.Stop()
+}
+
+// every asks all that answer at the same time, and gives their answers in order, with what went
+// wrong with the others.
+func every[T any](ctx context.Context, them []*asked, f func(context.Context, *asked) (T, error),
+) ([]T, error) {
+	answers := make([]T, len(them))
+	atOnce(ctx, them, func(ctx context.Context, a *asked) {
+		if a.err != nil {
+			return
+		}
+		i := slices.Index(them, a)
+		answers[i], a.err = f(ctx, a)
+	})
+	var out []T
+	var errs []error
+	for i, a := range them {
+		if a.err != nil {
+			errs = append(errs, a.err)
+			continue
+		}
+		out = append(out, answers[i])
+	}
+	return out, errors.Join(errs...)
+}
+
+// names lists brokers in an error.
+func names(them []*asked) string {
+	var out []string
+	for _, a := range them {
+		out = append(out, a.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// running leaves out brokers that wait for others; if all do, none.
+func running(them []*asked) []*asked {
+	out := slices.DeleteFunc(slices.Clone(them), func(a *asked) bool { return a.waits != "" })
+	if len(out) == 0 {
+		return them
+	}
+	return out
+}
