@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"hopwire/internal/manage"
 	"hopwire/internal/message"

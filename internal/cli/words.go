@@ -104,6 +104,7 @@ var reasonWords = map[message.Reason]string{
 	message.Unsubscribed:         "their durable subscription is gone",
 	message.OfflineTimeout:       "their durable subscription's consumer stayed away",
 	message.ConnectionGone:       "their client's connection is gone",
+	message.Unreadable:           "their record cannot be read",
 	message.TempUnseen:           "replies wait until a bridge tells of it",
 }
 

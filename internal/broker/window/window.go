@@ -146,8 +146,8 @@ func unmatched(a *message.MessageAck, why string) error {
 		"Unmatched acknowledge of %s on %s: %s", a.Last, a.Destination, why)
 }
 
-// of finds the entry of a message that an acknowledgement names: of its destination if there is one.
-// A range of a consumer of several destinations has the destination of its last message alone.
+// of finds the entry of a message that an acknowledgement names: of its destination if there is
+// one. A range of a consumer of several destinations has the destination of its last message alone.
 func (w *Window[R]) of(d message.Destination, id message.MessageID, from int) int {
 	if i := w.index(d, id, from); i >= 0 {
 		return i
