@@ -288,7 +288,9 @@ func (c *doubtClock) start(peer message.BrokerID, t *doubtTime, timeout time.Dur
 	if t.asking > 0 {
 		return
 	}
-	t.timer = c.home.env.After(timeout, func() { c.over(peer, t, "the peer was not there within inDoubtTimeout") })
+	t.timer = c.home.env.After(timeout, func() {
+		c.over(peer, t, "the peer was not there within inDoubtTimeout")
+	})
 }
 
 // over gives the peer's copies free.
