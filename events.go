@@ -39,8 +39,8 @@ type clock interface {
 	Wall() int64 // milliseconds since 1970
 }
 
-// eventKey is what a line is about. kind is a core's or a bridge's; bridge is "" for the core's and
-// begins with "*" for a bridge's.
+// eventKey is what a line is about. kind is a core's or a bridge's; bridge is "" for the core's,
+// and begins with "+" for those about a peer's bridge and with "*" for a bridge's own.
 type eventKey struct {
 	bridge string
 	kind   int
@@ -65,7 +65,7 @@ type line struct {
 	text  string
 	attrs []any
 	state string // of a bridge, with its cause; "" for all else
-	turn  string // RUNNING or DEGRADED when the bridge is; a change of it is never held back
+	turn  string // RUNNING or DEGRADED when a bridge is; a change of it is never held back
 	at    int64  // Wall, of the event
 }
 
@@ -167,6 +167,8 @@ var eventWords = map[broker.EventKind]struct {
 	broker.DoubtReleased:       {slog.LevelWarn, "copy in doubt released"},
 	broker.ConsumerWarning:     {slog.LevelWarn, "consumer"},
 	broker.PeerWarning:         {slog.LevelWarn, "peer"},
+	broker.BridgeCame:          {slog.LevelInfo, "a peer's bridge came"},
+	broker.BridgeLeft:          {slog.LevelInfo, "a peer's bridge is gone"},
 	broker.SubscriptionRemoved: {slog.LevelWarn, "durable subscription"},
 }
 
@@ -186,8 +188,21 @@ func (l *eventLog) core(e broker.Event) {
 	if e.Text != "" {
 		attrs = append(attrs, "what", e.Text)
 	}
-	l.say(eventKey{kind: int(e.Kind), reason: e.Reason, dest: e.Dest},
-		line{level: w.level, text: w.text, attrs: attrs})
+	key := eventKey{kind: int(e.Kind), reason: e.Reason, dest: e.Dest}
+	x := line{level: w.level, text: w.text}
+	switch e.Kind {
+	case broker.BridgeCame: // as bridges of ours
+		x.turn, x.state = bridge.Running.String(), w.text
+	case broker.BridgeLeft:
+		key.kind, x.state = int(broker.BridgeCame), w.text
+		attrs = append(attrs, "received", e.Count)
+	}
+	if e.Peer != "" {
+		key.bridge = "+" + e.Peer
+		attrs = append(attrs, "peer", e.Peer)
+	}
+	x.attrs = attrs
+	l.say(key, x)
 }
 
 // bridgeWords are the texts and levels of the bridges' events.

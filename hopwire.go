@@ -53,7 +53,8 @@ type Options struct {
 
 	// Log gets the log lines; default is slog.Default().
 	Log *slog.Logger
-	// OnWait is called with a line that names the holder when a data folder is in use.
+	// OnWait is called with a line that names the holder when a data folder is in use. The log gets
+	// it, too.
 	OnWait func(line string)
 }
 
@@ -62,7 +63,7 @@ func (o Options) withDefaults() Options {
 		o.Log = slog.Default()
 	}
 	if o.OnWait == nil {
-		o.OnWait = func(line string) { o.Log.Warn(line) }
+		o.OnWait = func(string) {} // the log has it
 	}
 	return o
 }
@@ -181,12 +182,14 @@ func (s *Setup) openStore(ctx context.Context, c *config.Broker,
 	if line := leftByKahaDB(c.Persistence.Directory); line != "" {
 		s.options.Log.Warn(line, "folder", c.Persistence.Directory)
 	}
-	st, err := disk.Open(ctx, disk.Options{Dir: c.Persistence.Directory,
-		NoWait: s.options.NoWait, OnWait: s.options.OnWait, OnFatal: fatal,
+	slave := newSlave(ctx, s)
+	st, err := disk.Open(slave.ctx, disk.Options{Dir: c.Persistence.Directory,
+		NoWait: s.options.NoWait, OnWait: slave.wait, OnFatal: fatal,
 		OnFull:    func(line string) { s.options.Log.Error(line) },
 		OnRoom:    func() { s.options.Log.Warn("the store has room again") },
 		OnWarning: func(line string) { s.options.Log.Warn(line) },
 	})
+	err = slave.end(err)
 	if err != nil {
 		return nil, "", err
 	}

@@ -69,8 +69,9 @@ func (s *Setup) Start(ctx context.Context) (*Broker, error) {
 func (s *Setup) Open(ctx context.Context) (*Broker, error) {
 	c := s.config.Broker()
 	b := &Broker{config: c, compat: s.config.Compat, options: s.options,
-		log:     s.options.Log.With("broker", c.Name),
-		started: time.Now(), done: make(chan struct{})}
+		log:  s.options.Log.With("broker", c.Name),
+		done: make(chan struct{})}
+	b.log.Info("starting", "version", Version, "pid", pid, "file", s.File())
 	if limit, err := transport.RaiseOpenFiles(); err != nil {
 		b.log.Warn("the limit of open files cannot be raised", "limit", limit, "error", err)
 	}
@@ -96,12 +97,16 @@ func (s *Setup) Open(ctx context.Context) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.started = time.Now()
 	if err := b.assemble(st, id, fatal); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	if err := b.open(); err != nil {
 		b.end(nil)
 		return nil, errors.Join(err, b.err)
+	}
+	for _, l := range b.listeners {
+		b.log.Info("listening", "connector", l.config.Name, "address", l.address())
 	}
 	rungroup.New(context.Background()).Go("watch", func(context.Context) error {
 		b.watch(ctx, failed)
@@ -228,6 +233,7 @@ func (b *Broker) StartBridges() {
 			}
 		}
 	})
+	b.log.Info("ready")
 }
 
 // watch waits for the reason to end, and ends.
@@ -235,9 +241,12 @@ func (b *Broker) watch(ctx context.Context, failed <-chan error) {
 	var err error
 	select {
 	case <-ctx.Done():
+		b.log.Info("stopping", "why", context.Cause(ctx).Error())
 	case <-b.stopping:
+		b.log.Info("stopping", "why", "asked to (hopwire stop)")
 	case err = <-failed:
 		err = fmt.Errorf("broker %s: the store failed: %w", b.config.Name, err)
+		b.log.Error("stopping", "why", err.Error())
 	}
 	b.end(err)
 }
@@ -259,6 +268,7 @@ func (b *Broker) end(cause error) {
 	b.loops.Stop()
 	errs = append(errs, b.loops.Wait(), b.store.Close())
 	b.err = errors.Join(errs...)
+	b.log.Info("stopped")
 	close(b.done)
 }
 

@@ -33,8 +33,8 @@ type Local interface {
 	// sequence, behind after (the zero CopyRef begins). An empty page ends it.
 	InDoubt(peer message.BrokerID, after message.CopyRef, limit int,
 		done func([]network.Doubt))
-	// Resolve ends the doubt about copies: known ones are removed, others go back in place with
-	// their count untouched, or raised by one when redelivered is set.
+	// Resolve ends the doubt about copies: those that the peer took are removed, others go back in
+	// place, with their redelivery count as how says.
 	Resolve(peer message.BrokerID, refs []message.CopyRef, how network.Resolution)
 	// Known asks which of the arrivals a peer asks about were taken durably. links are the peer's
 	// connections as it sees them; its others are ended before, as what they still hold must not

@@ -62,6 +62,9 @@ type Connection struct {
 	mirror  *message.BrokerInfo // a duplex peer's introduction
 	barred  error               // why it may not log in
 
+	received int64         // messages of a peer's bridge
+	since    time.Duration // when it was let in; monotonic
+
 	given uint64 // deliveries
 
 	last *producer // of the last message: producers send in runs
@@ -296,6 +299,7 @@ func (c *Connection) release() {
 	}
 	b.adviseConnectionGone(c)
 	b.tell(Event{Kind: ConnectionClosed, Text: c.remote.Address + " as " + c.clientID})
+	c.tellOfBridge(BridgeLeft)
 }
 
 // close ends the connection from this side; why is "" when the client asked for it.

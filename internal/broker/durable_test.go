@@ -63,7 +63,7 @@ func (r *reader) bodies() string {
 	return strings.Join(out, " ")
 }
 
-// tell sends messages from..to to a topic.
+// publish sends messages from..to to a topic.
 func (h *house) publish(topics string, from, to int64) {
 	d, _ := message.ParseDestination(topics, message.Topic)
 	g := h.connect("p", "p", "", nil)
@@ -75,7 +75,7 @@ func (h *house) publish(topics string, from, to int64) {
 	}
 }
 
-// logged counts the messages that the store has of a topic's log.
+// loggedOf counts the messages that the store has of a topic's log.
 func (h *house) loggedOf(topic string) int {
 	d := h.b.find(topicNamed(topic))
 	page, err := h.disk.Page(store.PageRequest{Dest: d.id, To: 1 << 40})

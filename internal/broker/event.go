@@ -22,6 +22,8 @@ const (
 	ConsumerWarning     // a consumer asked for something that cannot work
 	SubscriptionRemoved // a durable one, with what it kept; Reason says why
 	PeerWarning         // a peer said what makes no sense, or two brokers have one name
+	BridgeCame          // a peer's bridge that leads here was let in; Peer
+	BridgeLeft          // and is gone
 )
 
 // Event is something worth a line, in a log or elsewhere.
@@ -29,6 +31,7 @@ type Event struct {
 	Kind   EventKind
 	Reason message.Reason
 	Dest   message.Destination
+	Peer   string // its name
 	Text   string // one line: who and what, and what to do
 	Count  int64
 }

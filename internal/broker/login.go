@@ -28,6 +28,8 @@ func (c *Connection) open(info *message.ConnectionInfo) {
 		c.out.Send(&message.ConnectionControl{FaultTolerant: info.FaultTolerant})
 	}
 	c.b.tell(Event{Kind: ConnectionOpened, Text: c.remote.Address + " as " + c.clientID})
+	c.since = c.b.env.Mono()
+	c.tellOfBridge(BridgeCame)
 	c.b.adviseConnection(c)
 	if c.network && c.b.opt.PeerSeen != nil {
 		c.b.opt.PeerSeen(c.peer.ID)

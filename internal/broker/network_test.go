@@ -55,3 +55,25 @@ func TestAnswersOpenABridgesGateWithoutALookAtAllCopies(t *testing.T) {
 			many)
 	}
 }
+
+func TestABrokerKnowsWhoseBridgesLeadHere(t *testing.T) {
+	var told []EventKind
+	h := open(t, nil, func(o *Options) {
+		o.Observe = func(e Event) {
+			if e.Peer == "a" {
+				told = append(told, e.Kind)
+			}
+		}
+	})
+	g := h.connect("l1", "nc_a_outbound", "u", peerNamed("a", "1"))
+	h.connect("c1", "client", "u", nil)
+	in := h.b.Status().Incoming
+	if len(in) != 1 || in[0].Peer.Name != "a" || in[0].ClientID != "nc_a_outbound" {
+		t.Fatalf("bridges that lead here: %+v", in)
+	}
+	g.close("")
+	if in := h.b.Status().Incoming; len(in) != 0 || len(told) != 2 || told[0] != BridgeCame ||
+		told[1] != BridgeLeft {
+		t.Errorf("afterwards: %+v; told of %v", in, told)
+	}
+}

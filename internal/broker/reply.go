@@ -22,8 +22,26 @@ const (
 // faster than the word about its destination. A reply is not refused then, but waits for that word.
 type replies struct {
 	expected map[message.Destination]time.Duration // until when, on the monotonic clock
-	order    []message.Destination                 // of expected and what is not any more
+	order    []expectation                         // of expected and what is not any more
 	waiting  map[message.Destination][]*arrival    // in the order of their coming
+}
+
+// expectation is that a destination is announced before a time.
+type expectation struct {
+	to    message.Destination
+	until time.Duration
+}
+
+// over reports whether an expectation was met or given up, or is of the past.
+func (r *replies) over(e expectation, now time.Duration) bool {
+	return r.expected[e.to] != e.until || e.until <= now
+}
+
+// forget ends an expectation, and no later one of the same destination.
+func (r *replies) forget(e expectation) {
+	if r.expected[e.to] == e.until {
+		delete(r.expected, e.to)
+	}
 }
 
 func (r *replies) init() {
@@ -39,12 +57,16 @@ func (b *Broker) expectReply(a *arrival) {
 		return
 	}
 	now := b.env.Mono()
-	for len(r.order) > 0 && (len(r.order) >= expectedMost || r.expected[r.order[0]] <= now) {
-		delete(r.expected, r.order[0])
+	for len(r.order) > 0 && (len(r.expected) >= expectedMost || r.over(r.order[0], now)) {
+		r.forget(r.order[0])
 		r.order = r.order[1:]
 	}
-	r.expected[to] = now + replyPatience
-	r.order = append(r.order, to)
+	if len(r.order) >= 2*expectedMost { // most are over
+		r.order = slices.DeleteFunc(r.order, func(e expectation) bool { return r.over(e, now) })
+	}
+	e := expectation{to, now + replyPatience}
+	r.expected[to] = e.until
+	r.order = append(r.order, e)
 }
 
 // expects gives the time that a temporary destination may still be waited for: none where no bridge

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -225,5 +226,57 @@ func TestRepliesThatWaitAreShown(t *testing.T) {
 	h.pass(replyPatience)
 	if x := explain(nil); x != nil {
 		t.Errorf("explained when none waits: %+v", x)
+	}
+}
+
+// ask has a peer's message ask for an answer to a destination of number n.
+func (h *house) ask(n int) message.Destination {
+	to := message.Destination{Kind: message.TempQueue, Name: fmt.Sprintf("ID:far-2:%d", n)}
+	h.b.expectReply(&arrival{b: h.b, peer: &network.Peer{ID: "ID:a"},
+		m: &message.Message{ReplyTo: to}})
+	return to
+}
+
+func TestWhatIsExpectedIsNotEndedByWhatWas(t *testing.T) {
+	h, g := asked(t)
+	twice := h.ask(0)
+	h.b.announced(twice)
+	h.ask(0)
+	for n := range 3 * expectedMost {
+		h.b.announced(h.ask(n + 1))
+	}
+	r := &h.b.replies
+	if len(r.expected) != 2 || len(r.order) > 2*expectedMost {
+		t.Errorf("%d are expected, %d remembered; want 2", len(r.expected), len(r.order))
+	}
+	g.produce("g", twice, 1)
+	if g.answered(g.number) {
+		t.Error("a reply to what is expected does not wait")
+	}
+	for n := range 2 * expectedMost {
+		h.ask(-n - 1)
+	}
+	if len(r.expected) != expectedMost || r.expected[twice] != 0 {
+		t.Errorf("%d are expected, want %d", len(r.expected), expectedMost)
+	}
+	h.pass(replyPatience)
+	h.ask(1)
+	if len(r.expected) != 1 || len(r.order) != 1 {
+		t.Errorf("%d are expected, %d remembered; want 1", len(r.expected), len(r.order))
+	}
+}
+
+func TestTheOldestExpectationGoesFirst(t *testing.T) {
+	h, _ := asked(t) // the first
+	twice := h.ask(0)
+	h.b.announced(twice)
+	h.pass(time.Millisecond)
+	for n := range expectedMost {
+		h.ask(n)
+	}
+	r := &h.b.replies
+	if len(r.expected) != expectedMost || r.expected[tempQueue] != 0 || r.expected[twice] == 0 {
+		t.Errorf("%d are expected, until %v the first and %v one that came back", len(r.expected),
+			r.expected[tempQueue], r.expected[twice])
 	}
 }

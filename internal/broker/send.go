@@ -107,6 +107,10 @@ func (c *Connection) send(m *message.Message) {
 	if c.network {
 		peer := c.peer
 		a.peer = &peer
+		if !m.Destination.IsAdvisory() {
+			c.received++
+			c.b.counts.Received++
+		}
 	}
 	if !c.opened {
 		a.refuse(message.Errorf(message.IllegalState,

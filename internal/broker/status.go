@@ -7,6 +7,7 @@ import (
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 	"hopwire/internal/store"
 )
 
@@ -23,6 +24,17 @@ type Status struct {
 	Destinations []DestinationStatus
 	// Subscriptions are the durable ones, in the order of their making.
 	Subscriptions []SubscriptionStatus
+	// Incoming are the bridges of peers that lead here and not back, in the order of their coming.
+	Incoming []IncomingStatus
+}
+
+// IncomingStatus is a peer's bridge at one moment.
+type IncomingStatus struct {
+	Peer     network.Peer
+	Address  string
+	ClientID string // which begins with the connector's name
+	Received int64  // messages
+	Since    time.Duration
 }
 
 // SubscriptionStatus is one durable subscription at one moment.
@@ -73,7 +85,24 @@ func (b *Broker) Status() Status {
 	for _, d := range b.durables {
 		s.Subscriptions = append(s.Subscriptions, d.status())
 	}
+	for _, c := range b.connOrder {
+		if c.incoming() {
+			s.Incoming = append(s.Incoming, IncomingStatus{Peer: c.peer, Address: c.remote.Address,
+				ClientID: c.clientID, Received: c.received, Since: b.env.Mono() - c.since})
+		}
+	}
 	return s
+}
+
+// incoming reports whether this is a peer's bridge that leads here alone: what leads back as well
+// is a bridge of ours, too.
+func (c *Connection) incoming() bool { return c.network && (c.mirror == nil || c.duplex == nil) }
+
+func (c *Connection) tellOfBridge(kind EventKind) {
+	if c.incoming() {
+		c.b.tell(Event{Kind: kind, Peer: c.peer.Name, Count: c.received,
+			Text: c.remote.Address + " as " + c.clientID})
+	}
 }
 
 func (s *subscription) status() SubscriptionStatus {

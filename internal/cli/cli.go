@@ -154,29 +154,40 @@ const sameSignal = 300 * time.Millisecond
 
 // interruptible is a context that the first SIGINT or SIGTERM ends; the second ends the process.
 func interruptible() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	g := rungroup.New(context.Background())
 	g.Go("signals", func(done context.Context) error {
 		var first time.Time
 		for {
+			var caught os.Signal
 			select {
-			case <-signals:
+			case caught = <-signals:
 			case <-done.Done():
 				return nil
 			}
 			switch {
 			case ctx.Err() == nil:
 				first = time.Now()
-				cancel()
+				cancel(caughtError{caught})
 			case time.Since(first) > sameSignal:
 				fmt.Fprintln(os.Stderr, "hopwire: second signal: ends now")
 				os.Exit(exitFailed)
 			}
 		}
 	})
-	return ctx, func() { signal.Stop(signals); g.Stop(); cancel() }
+	return ctx, func() { signal.Stop(signals); g.Stop(); cancel(nil) }
+}
+
+// caughtError is the end of a context by a signal.
+type caughtError struct{ signal os.Signal }
+
+func (e caughtError) Error() string {
+	if e.signal == syscall.SIGINT {
+		return "SIGINT"
+	}
+	return "SIGTERM"
 }
 
 // usageError is a mistake on the command line.

@@ -86,7 +86,8 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) err
 		g.Go("broker "+setup.Name(), func(context.Context) error {
 			b, err := setup.Open(ctx)
 			if err != nil {
-				if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // a slave that waited
+				if errors.Is(err, hopwire.ErrStopped) ||
+					ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) { // a slave that waited
 					return nil
 				}
 				cancel()

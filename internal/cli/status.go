@@ -12,6 +12,7 @@ import (
 
 	"hopwire/internal/bridge"
 	"hopwire/internal/manage"
+	"hopwire/internal/message"
 )
 
 // statusCommand is hopwire status.
@@ -55,6 +56,10 @@ func inOrder(all []*manage.Status) {
 }
 
 func printStatus(out io.Writer, st *manage.Status, all bool) {
+	if st.Waits != "" {
+		fmt.Fprintf(out, "broker %s  %s  pid %d  slave: %s\n", st.Broker, st.Version, st.PID, st.Waits)
+		return
+	}
 	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s of %s  store %s%s\n",
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), count(st.Connections, "connection"),
 		bytes(st.MemoryBytes), bytes(st.MemoryLimit), bytes(st.StoreBytes),
@@ -67,6 +72,10 @@ func printStatus(out io.Writer, st *manage.Status, all bool) {
 		fmt.Fprintf(w, "  bridge\t%s\t%s\t%s\t%s\n", b.Name, bridgeWay(&b), b.State, bridgeNote(&b))
 	}
 	w.Flush()
+	for _, x := range st.Incoming {
+		fmt.Fprintf(out, "  bridge from %s (%s), received %d, for %s\n", x.Peer, x.Address,
+			x.Received, age(x.SinceMs))
+	}
 	printDestinations(out, st.Destinations, all)
 	for i := range st.Subscriptions {
 		fmt.Fprintf(out, "  durable %s\n", subscription(&st.Subscriptions[i]))
@@ -157,6 +166,9 @@ func bridgeNote(b *manage.Bridge) string {
 		counts = append(counts, fmt.Sprintf("%d in doubt", b.InDoubt))
 	}
 	notes := []string{strings.Join(counts, ", ")}
+	if n := reasonList(happened(b.Reasons)); n != "" {
+		notes = append(notes, n)
+	}
 	if b.Unseen != "" {
 		notes = append(notes, b.Unseen)
 	}
@@ -167,6 +179,13 @@ func bridgeNote(b *manage.Bridge) string {
 		notes = append(notes, "last: "+b.Error)
 	}
 	return strings.Join(notes, "; ")
+}
+
+// happened leaves out what a bridge's state tells: how often it was down.
+func happened(list []manage.ReasonCount) []manage.ReasonCount {
+	return slices.DeleteFunc(slices.Clone(list), func(r manage.ReasonCount) bool {
+		return r.Reason == string(message.BridgeDown)
+	})
 }
 
 func reasonList(list []manage.ReasonCount) string {

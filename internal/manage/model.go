@@ -41,9 +41,11 @@ type Status struct {
 	Position     int           `json:"position"` // among the brokers of the process, from 0
 	Compat       int           `json:"compat"`
 	DataFolder   string        `json:"dataFolder,omitempty"`
-	UptimeMs     int64         `json:"uptimeMs"`
+	UptimeMs     int64         `json:"uptimeMs"`        // since it had its store
+	Waits        string        `json:"waits,omitempty"` // it is a slave: for what; all below is empty
 	Connectors   []Connector   `json:"connectors"`
 	Bridges      []Bridge      `json:"bridges"`
+	Incoming     []Incoming    `json:"incoming,omitempty"`
 	Destinations []Destination `json:"destinations"`
 	// Subscriptions are the durable ones.
 	Subscriptions []Subscription `json:"subscriptions,omitempty"`
@@ -138,6 +140,17 @@ type Bridge struct {
 	Reasons   []ReasonCount `json:"reasons"`
 }
 
+// Incoming is a bridge of a peer that leads here and not back.
+type Incoming struct {
+	Peer     string `json:"peer"`
+	PeerID   string `json:"peerId"`
+	Hopwire  bool   `json:"hopwire"`
+	Address  string `json:"address"`
+	ClientID string `json:"clientId"`
+	Received int64  `json:"received"` // messages
+	SinceMs  int64  `json:"sinceMs"`
+}
+
 // NotHonoured is the state of a network connector of a kind that Hopwire does not have.
 const NotHonoured = "NOT_HONOURED"
 
@@ -188,6 +201,11 @@ func (s *Status) FromBroker(b broker.Status) {
 	s.Reasons = reasons(b.Counts.Reasons)
 	for i := range b.Destinations {
 		s.Destinations = append(s.Destinations, destination(&b.Destinations[i]))
+	}
+	for _, x := range b.Incoming {
+		s.Incoming = append(s.Incoming, Incoming{Peer: x.Peer.Name, PeerID: string(x.Peer.ID),
+			Hopwire: x.Peer.Hopwire, Address: x.Address, ClientID: x.ClientID, Received: x.Received,
+			SinceMs: x.Since.Milliseconds()})
 	}
 	for _, x := range b.Subscriptions {
 		s.Subscriptions = append(s.Subscriptions, Subscription{ClientID: x.ClientID, Name: x.Name,

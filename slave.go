@@ -1,0 +1,83 @@
+package hopwire
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"hopwire/internal/manage"
+	"hopwire/internal/manage/control"
+	"hopwire/internal/message"
+	"hopwire/internal/rungroup"
+)
+
+// ErrStopped is the cause of an error of Open when the broker was told to stop while it waited as a
+// slave.
+var ErrStopped = errors.New("stopped while it waited as slave")
+
+// slave is a broker that may have to wait for its data folder. While it does, it answers on a
+// control socket of its own; that in the folder is the holder's.
+type slave struct {
+	setup  *Setup
+	log    *slog.Logger
+	ctx    context.Context //nolint:containedctx // of the wait, which Stop ends
+	cancel context.CancelCauseFunc
+	line   string // what it waits for; "" when it does not
+	server *control.Server
+	group  *rungroup.Group
+}
+
+func newSlave(ctx context.Context, s *Setup) *slave {
+	x := &slave{setup: s, log: s.options.Log.With("broker", s.Name())}
+	x.ctx, x.cancel = context.WithCancelCause(ctx)
+	return x
+}
+
+// wait begins the wait; line names the folder and who holds it.
+func (x *slave) wait(line string) {
+	x.line = line
+	x.log.Info("waiting as slave", "folder", x.setup.Folder(), "what", line)
+	x.setup.options.OnWait(line)
+	server, socket, err := control.Listen(x.setup.Name(), "", x)
+	if err != nil {
+		x.log.Warn("hopwire status will not list this slave", "error", err)
+		return
+	}
+	x.server, x.group = server, rungroup.New(context.Background())
+	x.group.Go("control of a slave", func(context.Context) error { return server.Serve(socket) })
+}
+
+// end ends the wait and gives the outcome of opening the store.
+func (x *slave) end(err error) error {
+	defer x.cancel(nil)
+	if x.server != nil {
+		_ = bounded(func(ctx context.Context) error { x.server.Close(ctx); return nil })
+		if lost := x.group.Wait(); lost != nil {
+			x.log.Warn("the control socket of a slave", "error", lost)
+		}
+	}
+	switch {
+	case x.line != "" && err == nil:
+		x.log.Info("took over", "folder", x.setup.Folder())
+	case x.line != "":
+		x.log.Info("stopped while it waited as slave", "what", err.Error())
+	}
+	return err
+}
+
+// Presence implements manage.Subject.
+func (x *slave) Presence() *manage.Presence { return &manage.Presence{Waits: x.line} }
+
+// Status implements manage.Subject.
+func (x *slave) Status(context.Context) (*manage.Status, error) {
+	return &manage.Status{Broker: x.setup.Name(), Version: Version, PID: pid,
+		Position: x.setup.options.Position, DataFolder: x.setup.Folder(), Waits: x.line}, nil
+}
+
+// Explain implements manage.Subject.
+func (x *slave) Explain(context.Context, string, string) (*manage.Explanation, error) {
+	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
+}
+
+// Stop implements manage.Subject.
+func (x *slave) Stop() { x.cancel(ErrStopped) }
