@@ -43,7 +43,7 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 		Policies:          &c.Policy,
 		MemoryLimitBytes:  limit(c.Usage.Memory, nominalHeap()),
 		ResidentBytes:     residentBytes,
-		StoreLimitBytes:   limit(c.Usage.Store, fallbackDiskBytes),
+		StoreLimitBytes:   storeLimit(c),
 		SendFailIfNoSpace: c.Usage.FailIfNoSpace,
 		Predeclared:       c.Destinations,
 
@@ -82,6 +82,9 @@ func machineMemory() int64 {
 	}
 	return 0
 }
+
+// storeLimit is how many bytes the store may take, 0 for any number.
+func storeLimit(c *config.Broker) int64 { return limit(c.Usage.Store, fallbackDiskBytes) }
 
 func limit(l config.Limit, whole int64) int64 {
 	if l.Percent > 0 {

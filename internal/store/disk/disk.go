@@ -24,10 +24,11 @@ type Store struct {
 	fs    patientFS // below pebble
 	db    *pebble.DB
 	space *space
-	jobs  chan func()     // to the goroutine that writes; see inWriter
-	run   *rungroup.Group // the writing goroutine, and the one of Close
-	watch *rungroup.Group // the one that watches space
-	apply applier         // belongs to Apply, as format does
+	jobs  chan func()        // to the goroutine that writes; see inWriter
+	run   *rungroup.Group    // the writing goroutine, and the one of Close
+	watch *rungroup.Group    // those that watch space and tidy
+	still context.CancelFunc // ends them
+	apply applier            // belongs to Apply, as format does
 
 	format int // of the folder
 
@@ -58,10 +59,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if fs == nil {
 		fs = vfs.Default
 	}
-	s := &Store{opts: o, jobs: make(chan func()), failed: make(chan struct{}),
+	background, still := context.WithCancel(context.Background())
+	s := &Store{opts: o, still: still, jobs: make(chan func()), failed: make(chan struct{}),
 		dests: map[store.DestID]*dest{}, orphans: map[store.ExpiredRef]bool{}, expLow: minTime,
 		putLow: maxTime, run: rungroup.New(context.Background()),
-		watch: rungroup.New(context.Background())} // Close ends what runs in them
+		watch: rungroup.New(background)} // Close ends what runs in them
 	s.apply.s = s
 	if err := makeDir(fs, o.Dir); err != nil {
 		return nil, message.Errorf(message.Unavailable, "store %s: cannot make the folder: %w",
@@ -105,6 +107,7 @@ func (s *Store) open(fs vfs.FS) error {
 	}
 	if err != nil {
 		close(s.space.stop)
+		s.still()
 		close(s.jobs)
 		if s.db != nil && !s.hasFailed() {
 			_ = s.db.Close()
@@ -112,9 +115,10 @@ func (s *Store) open(fs vfs.FS) error {
 		return err
 	}
 	s.watch.Go("store space", func(context.Context) error {
-		s.space.watch(func() int64 { return int64(s.db.Metrics().DiskSpaceUsage()) }, s.logBytes, s.flush)
+		s.space.watch(s.usedBytes, s.logBytes, s.flush)
 		return nil
 	})
+	s.watch.Go("store tidy", s.tidyWhenAsked)
 	return nil
 }
 
@@ -185,6 +189,7 @@ func (s *Store) Close() (err error) {
 
 func (s *Store) close() error {
 	close(s.space.stop) // lets go what waits for space
+	s.still()
 	idle := make(chan struct{})
 	s.run.Go("store close", func(context.Context) error {
 		s.use.Lock()

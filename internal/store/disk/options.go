@@ -24,6 +24,10 @@ type Options struct {
 	// what was on its way live on it: it must hold several memtables.
 	ReserveBytes int64
 
+	// LimitBytes is how much the store is to take at most, 0 when nothing is said. Who puts more is
+	// not refused; near it, what deleted messages took is freed at once.
+	LimitBytes int64
+
 	// OnFull is called when not one more byte can be written, so that all writes wait, OnRoom
 	// when they go on. Being below the reserve is not told here but by Space.
 	OnFull func(line string)

@@ -26,6 +26,7 @@ type space struct {
 	// since. What is in them is written once more before they can be removed, by a flush or a start,
 	// so as much must stay free.
 	logs atomic.Int64
+	tidy chan struct{} // garbage is to make room
 
 	mu      sync.Mutex
 	ballast int64 // bytes of the ballast file, 0 when there is none
@@ -33,7 +34,8 @@ type space struct {
 }
 
 func newSpace(fs vfs.FS, o *Options, fail func(error)) *space {
-	s := &space{fs: fs, dir: o.Dir, opts: o, fail: fail, stop: make(chan struct{})}
+	s := &space{fs: fs, dir: o.Dir, opts: o, fail: fail, stop: make(chan struct{}),
+		tidy: make(chan struct{})}
 	usage, err := fs.GetDiskUsage(o.Dir)
 	s.reserve = o.ReserveBytes
 	if s.reserve == 0 && err == nil {
@@ -85,6 +87,12 @@ func (s *space) watch(used, logs func() int64, flush func()) {
 			s.load()
 		case full(free, need) && need > s.reserve+s.reserve/8:
 			flush()
+		}
+		if limit := s.opts.LimitBytes; limit > 0 && s.used.Load() > limit/4*3 {
+			select {
+			case s.tidy <- struct{}{}:
+			default: // it is being done
+			}
 		}
 		select {
 		case <-tick.C:
