@@ -37,7 +37,7 @@ func (s *Setup) mayListen(c *config.Broker) error {
 		line := fmt.Sprintf("%s: connector %s is open to the network and there is no authentication;"+
 			" add simpleAuthenticationPlugin or listen on 127.0.0.1", t.Pos, t.Name)
 		if s.options.StrictListeners {
-			return fmt.Errorf("%w: %s", ErrRefused, line)
+			return fmt.Errorf("%w: %s (refused by --strict-listeners)", ErrRefused, line)
 		}
 		s.options.Log.Warn(line)
 	}

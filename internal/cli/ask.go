@@ -93,6 +93,21 @@ func (c *explainCommand) Run(ctx context.Context, s *streams) error {
 	if c.Message != "" {
 		what = "message " + c.Message + " on " + what
 	}
+	if !strings.Contains(c.Queue, "://") {
+		topics, err := every(ctx, them, func(ctx context.Context, a *asked) (string, error) {
+			_, err := a.Explain(ctx, "topic://"+c.Queue, "")
+			if err != nil && message.KindOf(err) == message.NotFound {
+				return "", nil
+			}
+			return a.Name, err
+		})
+		topics = slices.DeleteFunc(topics, func(name string) bool { return name == "" })
+		if err == nil && len(topics) > 0 {
+			return message.Errorf(message.NotFound, "broker %s has no queue %s, but a topic; hopwire"+
+				" explain topic://%[2]s tells of its durable subscriptions",
+				strings.Join(topics, ", "), c.Queue)
+		}
+	}
 	return message.Errorf(message.NotFound, "no running broker has %s (asked: %s)", what,
 		names(them))
 }

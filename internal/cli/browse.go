@@ -28,6 +28,10 @@ type browseCommand struct {
 	View     []string `help:"Names of the headers and properties to show."`
 }
 
+// pageSize is the maxBrowsePageSize of a policyEntry that does not set it. Who sees fewer sees all,
+// as a rule.
+const pageSize = 400
+
 // Run shows the messages of queues without taking them.
 func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 	for _, part := range c.Parts {
@@ -62,7 +66,11 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.out, "%s: %s\n", name, count(n, "message"))
+		page := ""
+		if n >= pageSize {
+			page = " (the broker shows at most maxBrowsePageSize)"
+		}
+		fmt.Fprintf(s.out, "%s: %s%s\n", name, count(n, "message"), page)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -82,7 +83,13 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if exited {
 		return code
 	}
+	if word := args[0]; err != nil && slices.Contains(args, "--help") && verb(parser, word) == "" {
+		fmt.Fprintf(errOut, "hopwire: no command is called %s; there are %s\n", word,
+			strings.Join(verbs(parser), ", "))
+		return exitUsage
+	}
 	if err != nil {
+		err = inOurWords(err)
 		fmt.Fprintf(errOut, "hopwire: %v; see hopwire help%s\n", err, verb(parser, args[0]))
 		return exitUsage
 	}
@@ -136,6 +143,25 @@ func (o *output) lost() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
+}
+
+var belowZero = regexp.MustCompile(`^(--\w+): expected int value but got "(-\d+)"`)
+
+// inOurWords says what kong says of a negative number, which it takes for an option.
+func inOurWords(err error) error {
+	if parts := belowZero.FindStringSubmatch(err.Error()); parts != nil {
+		return usageError{fmt.Sprintf("%s %s; it may not be negative", parts[1], parts[2])}
+	}
+	return err
+}
+
+// verbs are the names of the commands.
+func verbs(k *kong.Kong) []string {
+	var out []string
+	for _, command := range k.Model.Children {
+		out = append(out, command.Name)
+	}
+	return out
 }
 
 // verb is a blank and the name of a command, or "" when there is no such command.

@@ -51,9 +51,11 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 	if c.Count != nil {
 		limit = *c.Count
 	}
-	if limit < 0 || c.Threads < 1 || c.BatchSize < 1 {
-		return usageError{"--messageCount may not be negative; --parallelThreads and --batchSize" +
-			" are at least 1"}
+	if limit < 0 {
+		return usageError{fmt.Sprintf("--messageCount %d; it may not be negative", limit)}
+	}
+	if c.Threads < 1 || c.BatchSize < 1 {
+		return usageError{"--parallelThreads and --batchSize are at least 1"}
 	}
 	conn, leave, err := dial(ctx, c.BrokerURL, c.User, c.Password, c.ClientID, s.err)
 	if err != nil {

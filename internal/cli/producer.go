@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hopwire/client"
+	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
 	"hopwire/internal/transport"
 )
@@ -60,6 +61,13 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 	to, err := c.parse()
 	if err != nil {
 		return err
+	}
+	if name, _ := message.ParseDestination(to.PhysicalName, message.Queue); name.IsPattern() {
+		return usageError{fmt.Sprintf("%s is a pattern, for consumers; messages go to one name",
+			client.FormatDestination(to))}
+	}
+	if c.Count < 0 {
+		return usageError{fmt.Sprintf("--messageCount %d; it may not be negative", c.Count)}
 	}
 	if c.Priority < 0 || c.Priority > 9 {
 		return usageError{fmt.Sprintf("--messagePriority %d; it may be 0 to 9", c.Priority)}

@@ -176,6 +176,9 @@ func bridgeNote(b *manage.Bridge) string {
 		if b.Attempt > 1 {
 			notes = append(notes, fmt.Sprintf("tried %d times", b.Attempt))
 		}
+		if b.State == bridge.Backoff.String() {
+			notes = append(notes, "next try in "+age(b.NextTryMs))
+		}
 		notes = append(notes, "last: "+b.Error)
 	}
 	return strings.Join(notes, "; ")

@@ -47,7 +47,8 @@ func TestStatusTellsWhyMessagesWait(t *testing.T) {
 
 func TestStatusTellsWhichAddressABridgeHasAndWhichItTries(t *testing.T) {
 	two := manage.Bridge{Name: "hub", URI: "tcp://b:2", Addresses: 2, State: "BACKOFF", Attempt: 3,
-		Error: "tcp://b:1: connection refused"}
+		NextTryMs: 12_000,
+		Error:     "tcp://b:1: connection refused"}
 	one := two
 	one.Addresses = 1
 	linked := two
@@ -55,16 +56,28 @@ func TestStatusTellsWhichAddressABridgeHasAndWhichItTries(t *testing.T) {
 	trying := two
 	trying.State = "CONNECTING"
 	for want, b := range map[string]manage.Bridge{
-		"-> next tcp://b:2, of 2 addresses  BACKOFF  forwarded 0; tried 3 times; last: " +
-			"tcp://b:1: connection refused": two,
-		"-> tcp://b:2  BACKOFF  forwarded 0; tried 3 times; last: tcp://b:1: ":          one,
-		"-> B (tcp://b:2)  RESOLVING  forwarded 0; last: tcp://b:1: connection refused": linked,
-		"-> tcp://b:2, of 2 addresses  CONNECTING  ":                                    trying,
+		"-> next tcp://b:2, of 2 addresses  BACKOFF  forwarded 0; tried 3 times; next try in 12s; " +
+			"last: tcp://b:1: connection refused": two,
+		"-> tcp://b:2  BACKOFF  forwarded 0; tried 3 times; next try in 12s; last: tcp://b:1: ": one,
+		"-> B (tcp://b:2)  RESOLVING  forwarded 0; last: tcp://b:1: connection refused":         linked,
+		"-> tcp://b:2, of 2 addresses  CONNECTING  ":                                            trying,
 	} {
 		out := printed(&manage.Status{Bridges: []manage.Bridge{b}})
 		if !strings.Contains(out, want) {
 			t.Errorf("status says\n%swant %s", out, want)
 		}
+	}
+}
+
+func TestABridgesReasonsAndThoseThatLeadHereStandInStatus(t *testing.T) {
+	out := printed(&manage.Status{Bridges: []manage.Bridge{{Name: "n", URI: "tcp://b:1",
+		State: "RUNNING", Reasons: []manage.ReasonCount{{Reason: "BRIDGE_DOWN", Count: 3},
+			{Reason: "NOT_DURABLE", Count: 2}}}},
+		Incoming: []manage.Incoming{{Peer: "shop2", Address: "tcp://10.0.0.2:4", Received: 7,
+			SinceMs: 2000}}})
+	want := "forwarded 0; NOT_DURABLE 2\n  bridge from shop2 (tcp://10.0.0.2:4), received 7, for 2s\n"
+	if !strings.HasSuffix(out, want) {
+		t.Errorf("status says\n%swant at its end\n%s", out, want)
 	}
 }
 

@@ -127,6 +127,7 @@ type Bridge struct {
 	Unseen    string        `json:"unseen,omitempty"` // demand the bridge cannot see
 	SinceMs   int64         `json:"sinceMs"`
 	Attempt   int           `json:"attempt"`
+	NextTryMs int64         `json:"nextTryMs,omitempty"` // until then; in BACKOFF
 	Peer      string        `json:"peer,omitempty"`
 	PeerID    string        `json:"peerId,omitempty"`
 	Hopwire   bool          `json:"hopwire"`
@@ -234,6 +235,9 @@ func FromBridge(b bridge.Status, now time.Duration) Bridge {
 		Peer: b.Peer.Name, PeerID: string(b.Peer.ID), Hopwire: b.Hopwire, Duplex: b.Duplex,
 		Accepted: b.Accepted, InFlight: b.InFlight, InDoubt: b.InDoubt, Forwarded: b.Forwarded,
 		Received: b.Received}
+	if b.State == bridge.Backoff {
+		out.NextTryMs = max(b.NextTry-now, 0).Milliseconds()
+	}
 	for _, d := range b.Demands {
 		out.Demands = append(out.Demands, Demand{Destination: d.Destination.String(),
 			State: d.State, Members: d.Members, InFlight: d.InFlight, Taken: d.Taken,

@@ -1,0 +1,344 @@
+package broker
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// Explanation says why the messages of a queue, or of a topic's durable subscriptions, are where
+// they are.
+type Explanation struct {
+	Status DestinationStatus
+	Rows   []ExplainRow // by number of messages, the most first
+	// Stored is how many messages wait in the store alone. Of all messages, only those in memory are
+	// looked at; one that is asked for is looked for in the store, too.
+	Stored int64
+	Found  bool // the message asked for is here
+}
+
+// ExplainRow is one reason that holds for a number of messages.
+type ExplainRow struct {
+	Reason   message.Reason
+	Who      string // the subscription that refuses, or who has the message
+	Count    int64
+	Since    time.Duration // age of the oldest of them at this broker
+	Releases string        // what would release them
+	Example  message.MessageID
+
+	last *queue.Copy // counted; a bridge may have several subscriptions
+}
+
+// releases says, per reason, what would change it.
+var releases = map[message.Reason]string{
+	message.NoConsumer:           "a consumer, here or on a broker that a bridge leads to",
+	message.SelectorNoMatch:      "a consumer whose selector takes the message",
+	message.WindowFull:           "an acknowledgement by the consumer, or a larger prefetch",
+	message.LinkFull:             "the client or peer, when it reads what waits for it",
+	message.NoLocal:              "a consumer on another connection",
+	message.NotTarget:            "the consumer it is meant for",
+	message.Committing:           "the store's answer",
+	message.InFlight:             "its acknowledgement, or the end of that consumer",
+	message.InTransaction:        "the commit or rollback of the transaction",
+	message.InDoubt:              "the peer, when its bridge is back, or the end of inDoubtTimeout",
+	message.AlreadyVisited:       "nothing: the peer is in the message's broker path",
+	message.ReplayOff:            "replayWhenNoConsumers, or a consumer here",
+	message.ReplayDelay:          "time (replayDelay)",
+	message.LocalConsumerPresent: "the local consumer's end",
+	message.TTLMessage:           "a higher messageTTL or networkTTL of the connector",
+	message.RateLimit:            "time (rateLimit, rateDuration)",
+	message.FrameTooBig:          "a larger maxFrameSize at the peer",
+	message.NotEncodable:         "a consumer here, or a newer peer",
+	message.RemoteDenied:         "rights for the bridge's user at the peer; it is tried again",
+	message.RemoteWindowFull:     "room at the peer",
+	message.RemoteSilent:         "an answer of the peer",
+	message.BridgeDown:           "the bridge, which is trying to connect",
+	message.Expired:              "the next search for expired messages (expireMessagesPeriod)",
+	message.MemoryFull:           "consumers, or a larger limit", // see memoryReleases
+	message.StoreFull:            "consumers, or disk space",
+	message.TempUnseen:           "the bridge that tells of the destination; soon it is refused",
+}
+
+// explainSlice is how many copies one slice of an explanation looks at.
+const explainSlice = 1000
+
+// Explain looks at every message that is in memory of a queue, or of a topic's durable
+// subscriptions, or at one, and tells what holds it. It works in slices and reads the store by
+// pages; done is called when it is through, with nil when there is no such destination or it was
+// removed meanwhile.
+func (b *Broker) Explain(name message.Destination, id *message.MessageID,
+	done func(*Explanation)) {
+	d := b.find(name)
+	if d == nil {
+		done(b.replies.explain(name, id))
+		return
+	}
+	e := &explainer{b: b, named: d, id: id, done: done, rows: map[rowKey]*ExplainRow{}}
+	if d.queue != nil {
+		e.todo = []*destination{d}
+	}
+	for _, s := range d.subs {
+		e.todo = append(e.todo, s.dest)
+	}
+	e.begin()
+}
+
+type rowKey struct {
+	reason message.Reason
+	who    string
+}
+
+type explainer struct {
+	b      *Broker
+	named  *destination   // what was asked about
+	todo   []*destination // the queues that are left
+	d      *destination   // the queue that is looked at
+	id     *message.MessageID
+	next   uint64 // sequence to go on with
+	rows   map[rowKey]*ExplainRow
+	found  bool
+	stored int64
+	view   *queue.View // of what is in the store alone
+	done   func(*Explanation)
+}
+
+// begin goes on with the next queue.
+func (e *explainer) begin() {
+	if len(e.todo) == 0 {
+		e.finish()
+		return
+	}
+	e.d, e.todo = e.todo[0], e.todo[1:]
+	e.next = 0
+	e.slice()
+}
+
+func (e *explainer) slice() {
+	switch {
+	case e.named.gone:
+		e.done(nil)
+		return
+	case e.d.gone:
+		e.begin()
+		return
+	}
+	e.next = e.d.queue.Walk(e.next, explainSlice, func(c *queue.Copy) {
+		if e.id == nil || c.Message.ID == *e.id {
+			e.found = true
+			e.look(c)
+		}
+	})
+	if e.next > 0 {
+		e.b.env.Soon(e.slice)
+		return
+	}
+	if e.id != nil && !e.found {
+		e.view = e.d.queue.View()
+		e.page()
+		return
+	}
+	e.through()
+}
+
+// through counts what is stored alone, and goes on.
+func (e *explainer) through() {
+	n := e.d.queue.StoredOnly()
+	if n > 0 && len(e.d.queue.Slots()) == 0 && e.id == nil {
+		e.row(message.NoConsumer, e.nobody()).Count += n
+		n = 0
+	}
+	e.stored += n
+	e.begin()
+}
+
+// nobody names who should consume: the durable subscription, "" for a queue.
+func (e *explainer) nobody() string {
+	if e.d.sub != nil {
+		return "durable subscription " + e.d.sub.String()
+	}
+	return ""
+}
+
+// page looks for the message in the next page of what is in the store alone.
+func (e *explainer) page() {
+	from, to := e.view.NextStored()
+	if to == 0 {
+		e.through()
+		return
+	}
+	e.b.journal.beforeRead(func() {
+		e.b.journal.storage.Page(store.PageRequest{Dest: e.d.id, From: store.Seq(from),
+			To: store.Seq(to), Count: queue.PageCopies, Bytes: queue.PageBytes},
+			func(page []store.Stored, err error) {
+				switch {
+				case e.named.gone:
+					e.done(nil)
+				case e.d.gone:
+					e.begin()
+				case err != nil || len(page) == 0:
+					e.view.Read(to) // unreadable ones are told of where they are needed
+					e.page()
+				default:
+					e.view.Read(uint64(page[len(page)-1].Seq) + 1)
+					e.inPage(page)
+				}
+			})
+	})
+}
+
+func (e *explainer) inPage(page []store.Stored) {
+	for _, c := range e.d.host.copies(page) {
+		if c.Message.ID != *e.id {
+			continue
+		}
+		e.found = true
+		if len(c.Doubts) > 0 {
+			e.add(message.InDoubt, "peer "+e.b.peerText(c.Doubts[0]), c)
+		} else {
+			e.look(c)
+		}
+		e.through()
+		return
+	}
+	e.page()
+}
+
+// look finds what holds one copy.
+func (e *explainer) look(c *queue.Copy) {
+	if c.Out() {
+		reason, who := e.holder(c)
+		e.add(reason, who, c)
+		return
+	}
+	if c.Message.Expired(e.b.env.Wall()) {
+		e.add(message.Expired, "", c)
+		return
+	}
+	if len(e.d.queue.Slots()) == 0 {
+		e.add(message.NoConsumer, e.nobody(), c)
+		return
+	}
+	e.d.queue.Refusals(c, func(s *queue.Slot, v message.Verdict) {
+		if v.Outcome == message.Refuse {
+			e.add(v.Reason, who(s.Sub), c)
+		}
+	})
+}
+
+// holder tells who has a copy that is out.
+func (e *explainer) holder(c *queue.Copy) (message.Reason, string) {
+	if len(c.Doubts) > 0 {
+		return message.InDoubt, "peer " + e.b.peerText(c.Doubts[0])
+	}
+	switch o := c.Owner.(type) {
+	case *transaction:
+		if !o.committing {
+			return message.InTransaction, o.id.String()
+		}
+		return message.Committing, o.id.String()
+	case *netSub:
+		return message.InFlight, who(o)
+	case *consumer:
+		if o.holdsInTransaction(c) {
+			return message.InTransaction, who(o)
+		}
+		return message.InFlight, who(o)
+	}
+	return message.Committing, ""
+}
+
+func who(s any) string {
+	switch s := s.(type) {
+	case *consumer:
+		return "consumer " + s.info.ID.String() + " of client " + s.conn.clientID
+	case *netSub:
+		return "bridge to " + s.b.peerText(s.sub.Peer)
+	}
+	return ""
+}
+
+// peerText names a peer, with its id behind the name. Only peers that are linked have a name here.
+func (b *Broker) peerText(id message.BrokerID) string {
+	name := ""
+	for _, e := range b.networks.peers {
+		if e.Peer.ID == id {
+			name = e.Peer.Name
+		}
+	}
+	if name == "" || name == string(id) {
+		return string(id)
+	}
+	return name + " (" + string(id) + ")"
+}
+
+// memoryReleases names the limit that keeps sends waiting.
+func (b *Broker) memoryReleases(d *destination) string {
+	if l := d.usage.Limit(); l > 0 && d.usage.Used() >= l {
+		return fmt.Sprintf("consumers here, or a larger memoryLimit of its policyEntry (%d bytes, of"+
+			" which %d are taken)", l, d.usage.Used())
+	}
+	return fmt.Sprintf("consumers here or of other destinations, or a larger memoryUsage of the"+
+		" broker (%d bytes, of which %d are taken)", b.memory.Limit(), b.memory.Used())
+}
+
+func (e *explainer) add(r message.Reason, who string, c *queue.Copy) {
+	row := e.row(r, who)
+	if row.last == c {
+		return
+	}
+	if row.last == nil {
+		row.Example = c.Message.ID
+	}
+	row.last = c
+	row.Count++
+	row.Since = max(row.Since, e.b.env.Mono()-c.Arrived)
+}
+
+func (e *explainer) row(r message.Reason, who string) *ExplainRow {
+	k := rowKey{r, who}
+	if e.rows[k] == nil {
+		e.rows[k] = &ExplainRow{Reason: r, Who: who, Releases: e.releases(r)}
+	}
+	return e.rows[k]
+}
+
+func (e *explainer) releases(r message.Reason) string {
+	switch {
+	case r == message.NoConsumer && e.d.sub != nil:
+		return "its subscriber, or the end of the subscription"
+	case r == message.MemoryFull:
+		return e.b.memoryReleases(e.named)
+	}
+	return releases[r]
+}
+
+func (e *explainer) finish() {
+	x := &Explanation{Status: e.named.status(), Stored: e.stored, Found: e.found}
+	for _, s := range e.named.subs { // a topic has none itself
+		x.Status.Size += s.dest.queue.Len()
+		x.Status.InFlight += s.dest.queue.OutCount()
+	}
+	for k, n := range e.named.parkedOf {
+		if n > 0 && e.id == nil {
+			e.row(e.named.lack[k], "sends that wait for space").Count += int64(n)
+		}
+	}
+	for _, r := range e.rows {
+		x.Rows = append(x.Rows, *r)
+	}
+	sort.Slice(x.Rows, func(i, j int) bool {
+		a, b := &x.Rows[i], &x.Rows[j]
+		if a.Count != b.Count {
+			return a.Count > b.Count
+		}
+		if a.Reason != b.Reason {
+			return a.Reason < b.Reason
+		}
+		return a.Who < b.Who
+	})
+	e.done(x)
+}

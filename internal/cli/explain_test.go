@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"hopwire/test/interop/broker"
+)
+
+func TestATopicsSubscriptionsAreExplained(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
+	at := "--brokerUrl=" + b.URL()
+	expect(t, exitDone, `received 0`, "consumer", at, "topic://T", "--durable", "--clientId", "me",
+		"--wait", "10ms")
+	expect(t, exitDone, `sent 3 messages`, "producer", at, "topic://T", "--messageCount", "3")
+	expect(t, exitDone, `^broker b  topic://T: 3 messages, .* 3  NO_CONSUMER  \(durable .*`+
+		`released by its subscriber, or`, "explain", "topic://T")
+	expect(t, exitFailed, `broker b has no queue T, but a topic; hopwire explain topic://T tells`,
+		"explain", "T")
+	expect(t, exitFailed, `no running broker has queue NONE \(asked: b\)`, "explain", "NONE")
+}
+
+func TestBrowseSaysThatABrokerShowsAPage(t *testing.T) {
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
+	expect(t, exitDone, `sent 401`, "producer", "--brokerUrl", b.URL(), "--messageCount", "401", "Q")
+	out, _ := play(t, "browse", "--amqurl", b.URL(), "Q")
+	want := "\nqueue://Q: 401 messages (the broker shows at most maxBrowsePageSize)\n"
+	if !strings.HasSuffix(out, want) {
+		t.Errorf("browse ends with %q, want %q", out[max(0, len(out)-200):], want)
+	}
+}
