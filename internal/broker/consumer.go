@@ -159,7 +159,9 @@ func (s *consumer) attach(d *destination) {
 		s.topics = append(s.topics, d)
 		return
 	}
-	slot := d.queue.Attach(s, queue.Traits{Priority: s.priority(d)})
+	slot := d.queue.Attach(s, queue.Traits{Priority: s.priority(d), Exclusive: queue.Exclusive{
+		On:       s.info.Exclusive || d.policy.Dispatch.AllConsumersExclusive,
+		Priority: int(s.info.Priority)}})
 	s.slots = append(s.slots, consumerSlot{d, slot})
 }
 
@@ -245,7 +247,12 @@ func (s *consumer) Take(c *queue.Copy) bool {
 	name := d.source(c.Message)
 	more := s.window.Add(c, c.Message, name, s.conn.given+1)
 	s.dispatched(d)
-	s.conn.deliver(s, name, c.Message, c.Told())
+	m := c.Message
+	if c.GroupFirst {
+		m = m.Clone()
+		m.GroupFirst = true
+	}
+	s.conn.deliver(s, name, m, c.Told())
 	if s.pull != nil {
 		s.pull.answered()
 	}

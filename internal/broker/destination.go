@@ -236,6 +236,7 @@ func (b *Broker) newDestination(name message.Destination, id store.DestID,
 func (d *destination) makeQueue(b *Broker, first uint64) {
 	d.host = &queueHost{b: b, dest: d}
 	d.queue = queue.New(d.name, b.env, d.host, first)
+	d.queue.Follow(d.policy)
 	d.host.queue = d.queue
 }
 

@@ -54,7 +54,7 @@ func TestAJMSProgramSeesWhatItSeesOfActiveMQ(t *testing.T) {
 }
 
 func playAll(t *testing.T, b *broker.Broker, v jms.Version) {
-	all := slices.Concat(queueScenarios, transactionScenarios, durableScenarios,
+	all := slices.Concat(queueScenarios, transactionScenarios, durableScenarios, ownerScenarios,
 		otherScenarios)
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (q *Queue) Check() error {
 }
 
 func (q *Queue) checkSlot(s *Slot, now time.Duration) error {
-	v := s.Sub.Gate(now)
+	v := q.gate(s, now)
 	switch {
 	case !s.ready && s.sated():
 		return nil
@@ -78,7 +78,7 @@ func (q *Queue) checkPair(s *Slot, c *Copy, now time.Duration) error {
 		return fmt.Errorf("%s: copy %d waits for a look (network %v) and no dispatch is asked for",
 			q.Destination, c.Seq, s.Network)
 	}
-	v := s.Sub.Verdict(c, now)
+	v := q.verdict(s, c, now)
 	switch {
 	case v.Outcome == message.Deliver && !q.timed(s, p):
 		return fmt.Errorf("%s: copy %d could be delivered (network %v) and was passed over",

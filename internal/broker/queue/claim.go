@@ -69,7 +69,7 @@ func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
 			continue
 		}
 		if !gate {
-			if v := s.Sub.Gate(now); v.Outcome != message.Deliver {
+			if v := q.gate(s, now); v.Outcome != message.Deliver {
 				q.Place(c)
 				q.Unclaim(s)
 				q.blockSlot(s, v)
@@ -78,7 +78,7 @@ func (q *Queue) deliverClaimsOf(s *Slot, now time.Duration) {
 			}
 			gate = true
 		}
-		if v := s.Sub.Verdict(c, now); v.Outcome != message.Deliver {
+		if v := q.verdict(s, c, now); v.Outcome != message.Deliver {
 			q.placeBut(c, s)
 			q.refused(s, c, v)
 			left = true

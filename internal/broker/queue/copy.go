@@ -14,6 +14,7 @@ type Copy struct {
 	Message    *message.Message
 	Arrived    time.Duration // at this broker, monotonic; clamped for copies older than the process
 	Redelivery int32
+	GroupFirst bool               // taken by a consumer that got the message group with it
 	Stored     bool               // a record of it is in the store or on the way there
 	Durable    bool               // Stored and committed
 	Doubts     []message.BrokerID // the peers that may have it: it is out until they told

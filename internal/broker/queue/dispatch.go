@@ -61,7 +61,7 @@ func (s *slice) look() {
 func (q *Queue) askGates(now time.Duration) {
 	for i := 0; i < len(q.ready); {
 		s := q.ready[i]
-		v := s.Sub.Gate(now)
+		v := q.gate(s, now)
 		if v.Outcome == message.Deliver {
 			i++
 			continue
@@ -159,6 +159,7 @@ func (q *Queue) join(l int8) (uint64, bool) {
 // offerRing offers a copy to the ready slots that have not looked at it, in their order, until one
 // takes it.
 func (q *Queue) offerRing(c *Copy, l int8, now time.Duration) {
+	q.fewest(c)
 	for i := 0; i < len(q.ready); {
 		s := q.ready[i]
 		if s.pos[l] > c.key || s.wave != q.waves {
@@ -180,7 +181,7 @@ func (q *Queue) offerRing(c *Copy, l int8, now time.Duration) {
 
 // offer gives the copy to the slot if its verdict says so.
 func (q *Queue) offer(s *Slot, c *Copy, now time.Duration) bool {
-	v := s.Sub.Verdict(c, now)
+	v := q.verdict(s, c, now)
 	if v.Outcome != message.Deliver {
 		q.refused(s, c, v)
 		return false
@@ -189,6 +190,7 @@ func (q *Queue) offer(s *Slot, c *Copy, now time.Duration) bool {
 		q.unknown = true
 		return false
 	}
+	q.joinGroup(s, c)
 	q.Hold(c, s)
 	q.turns++
 	q.removeReady(s)

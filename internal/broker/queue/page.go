@@ -242,14 +242,14 @@ func (q *Queue) Doubted() bool {
 func (q *Queue) Refusals(c *Copy, f func(s *Slot, v message.Verdict)) {
 	now := q.env.Mono()
 	for _, s := range q.slots {
-		v := s.Sub.Gate(now)
+		v := q.gate(s, now)
 		switch {
 		case v.Outcome != message.Deliver:
 		case s.sated():
 			v = message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
 				Reason: message.Committing}
 		default:
-			v = s.Sub.Verdict(c, now)
+			v = q.verdict(s, c, now)
 		}
 		f(s, v)
 	}

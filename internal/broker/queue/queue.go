@@ -7,6 +7,7 @@ import (
 
 	"hopwire/internal/loop"
 	"hopwire/internal/message"
+	"hopwire/internal/policy"
 )
 
 // Host is what a queue asks of its broker.
@@ -48,6 +49,9 @@ type Queue struct {
 	resident int64 // bytes of the copies in memory, pending and out
 
 	slots   []*Slot // all, in the order of attaching
+	owner   *Slot   // an exclusive one that has the queue for itself
+	groups  groups
+	start   start
 	ready   []*Slot // those that may take copies, by (Priority descending, turn)
 	turns   uint64
 	waves   uint64 // number of waves begun
@@ -63,7 +67,14 @@ type Queue struct {
 // New makes an empty queue whose first sequence is first.
 func New(d message.Destination, env loop.Env, host Host, first uint64) *Queue {
 	return &Queue{Destination: d, env: env, host: host, next: max(1, first),
-		out: map[uint64]*Copy{}}
+		out: map[uint64]*Copy{}, groups: newGroups(policy.NewGroups(policy.GroupsCached))}
+}
+
+// Follow has the queue follow a policy: how owners of message groups are remembered, and what its
+// first dispatch waits for. It is called before there are consumers.
+func (q *Queue) Follow(e *policy.Entry) {
+	q.groups = newGroups(e.Groups)
+	q.start = start{consumers: e.Dispatch.ConsumersBeforeStart, time: e.Dispatch.TimeBeforeStart}
 }
 
 // Restore tells a new queue of count stored copies, all with from <= seq < to, none in memory.
@@ -329,7 +340,9 @@ func (q *Queue) Attach(sub Subscriber, t Traits) *Slot {
 	s := &Slot{Traits: t, Sub: sub, queue: q, turn: q.turns,
 		consumers: [laneCount]uint64{noKey, noKey}}
 	q.slots = append(q.slots, s)
+	q.own(s)
 	q.insertReady(s)
+	q.arrived()
 	q.consumersChanged(s)
 	q.wake()
 	return s
@@ -350,6 +363,9 @@ func (q *Queue) Detach(s *Slot) {
 		}
 	}
 	s.queue = nil
+	q.disown(s)
+	q.groups.leave(s)
+	q.left()
 	q.consumersChanged(s)
 	q.wake()
 }

@@ -20,10 +20,11 @@ type Subscriber interface {
 
 // Traits are the fixed properties of a slot.
 type Traits struct {
-	Priority int  // higher first
-	Network  bool // counts for no local consumer; takes persistent copies when they are durable
-	Ahead    bool // a network subscription that takes copies before they are durable
-	Mark     bool // may only take stored copies below a mark (Slot.Mark)
+	Priority  int  // higher first
+	Network   bool // counts for no local consumer; takes persistent copies when they are durable
+	Ahead     bool // a network subscription that takes copies before they are durable
+	Mark      bool // may only take stored copies below a mark (Slot.Mark)
+	Exclusive Exclusive
 }
 
 // Slot is one subscription's place in one queue.
@@ -39,6 +40,7 @@ type Slot struct {
 	gate  loop.Timer
 	mark  uint64 // Mark: stored copies at or above it are not taken
 
+	groups  int     // message groups that it has
 	claims  []*Copy // taken for the slot, not durable or not below the mark yet
 	claimed int64   // bytes of claims
 	raising uint64  // a mark above the copies below it was asked for
