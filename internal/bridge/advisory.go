@@ -42,7 +42,7 @@ func (a *advisories) ack(b *Bridge) {
 
 // dispatched takes what a consumer of ours at the peer got.
 func (b *Bridge) dispatched(c *message.MessageDispatch) {
-	b.prove()
+	b.proven = true
 	switch c.Consumer {
 	case b.probe.id:
 		b.probe.saw(b, c.Message)
@@ -55,7 +55,7 @@ func (b *Bridge) dispatched(c *message.MessageDispatch) {
 
 // advised acts on an advisory and counts it.
 func (b *Bridge) advised(m *message.Message) {
-	b.prove()
+	b.proven = true
 	b.count.advisory++
 	if strings.HasPrefix(m.Destination.Name, consumerAdvisory) {
 		b.demandSeen()

@@ -123,22 +123,8 @@ func TestB032HalfAHandshakeIsRetried(t *testing.T) {
 		}
 		w.home.doubts = nil
 		w.connect(Hello{HopwireLevel: 1})
-		w.c.bridge.prove()
 		w.state(Running)
 	}
-}
-
-func TestABridgeWithAWrongPasswordIsNeverRunning(t *testing.T) {
-	w := newWorld(t, nil)
-	w.connect(Hello{HopwireLevel: 1})
-	w.state(Resolving)
-	w.dial.receive(&message.ConnectionError{Exception: &message.Throwable{Message: "wrong password"}})
-	w.state(Backoff)
-	w.env.advance(w.waitOf())
-	w.connect(Hello{HopwireLevel: 1})
-	w.state(Resolving)
-	w.consume(1, "Q") // the first sign that the login was good
-	w.state(Running)
 }
 
 // failedFor checks that nothing of a failed link is left but its error and the next try, and goes

@@ -113,10 +113,10 @@ func (b *Bridge) talk(text string) {
 	case network.Ask:
 		b.answer(t)
 	case network.Known:
-		b.prove()
+		b.proven = true
 		b.told(t)
 	case network.Later:
-		b.prove()
+		b.proven = true
 		b.patient(t)
 	}
 }
