@@ -58,7 +58,7 @@ func TestAFolderInUseIsWaitedForByName(t *testing.T) {
 	began := time.Now()
 	second.awaitLog(0, "ready\n")
 	t.Logf("the slave took over after %v", time.Since(began).Round(time.Millisecond))
-	if n := second.log.count(0, "in use by"); n != 1 {
+	if n := second.log.count(0, `msg="waiting as slave"`); n != 1 {
 		t.Errorf("it was told %d times", n)
 	}
 	login(t, second.addr(), "client").alive()
