@@ -165,9 +165,19 @@ func readsSeeWholeBatches(t *testing.T, s store.Store) {
 	for seq := store.Seq(1); seq <= width; seq++ {
 		apply(t, s, step(seq))
 	}
+	whileReading(t, s, []store.DestID{1, 1}, width, func() {
+		for seq := store.Seq(width + 1); seq <= steps && !t.Failed(); seq++ {
+			apply(t, s, step(seq))
+		}
+	})
+	closeStore(t, s)
+}
+
+// whileReading does something while a reader for each of the destinations looks for windows.
+func whileReading(t *testing.T, s store.Store, dests []store.DestID, width int, do func()) {
 	done := make(chan bool)
 	var wait sync.WaitGroup
-	for range 2 {
+	for _, id := range dests {
 		wait.Go(func() {
 			for {
 				select {
@@ -175,19 +185,16 @@ func readsSeeWholeBatches(t *testing.T, s store.Store) {
 					return
 				default:
 				}
-				if err := isWindow(s, 1, width); err != nil {
-					t.Error(err)
+				if err := isWindow(s, id, width); err != nil {
+					t.Errorf("destination %d: %v", id, err)
 					return
 				}
 			}
 		})
 	}
-	for seq := store.Seq(width + 1); seq <= steps && !t.Failed(); seq++ {
-		apply(t, s, step(seq))
-	}
+	do()
 	close(done)
 	wait.Wait()
-	closeStore(t, s)
 }
 
 func isWindow(s store.Store, id store.DestID, width int) error {

@@ -3,7 +3,6 @@ package storetest
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"hopwire/internal/message"
@@ -262,27 +261,10 @@ func topicReadsSeeWholeBatches(t *testing.T, s store.Store) {
 	for seq := store.Seq(1); seq <= width; seq++ {
 		apply(t, s, step(seq))
 	}
-	done := make(chan bool)
-	var wait sync.WaitGroup
-	for id := store.DestID(1); id <= 3; id++ {
-		wait.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				if err := isWindow(s, id, width); err != nil {
-					t.Errorf("destination %d: %v", id, err)
-					return
-				}
-			}
-		})
-	}
-	for seq := store.Seq(width + 1); seq <= steps && !t.Failed(); seq++ {
-		apply(t, s, step(seq))
-	}
-	close(done)
-	wait.Wait()
+	whileReading(t, s, []store.DestID{1, 2, 3}, width, func() {
+		for seq := store.Seq(width + 1); seq <= steps && !t.Failed(); seq++ {
+			apply(t, s, step(seq))
+		}
+	})
 	closeStore(t, s)
 }
