@@ -24,6 +24,14 @@ func (g *guest) window(id string, d message.Destination, prefetch int32, selecto
 	return c
 }
 
+// counts consumes all of a queue, and gives the redelivery counts that come.
+func (h *house) counts(q message.Destination) []int32 {
+	h.t.Helper()
+	c := h.connect("all", "all", "", nil)
+	c.window("all", q, 1000, "")
+	return c.counts
+}
+
 // stocked gives a broker whose queue holds so many messages, all durable.
 func stocked(t *testing.T, q message.Destination, n int64) *house {
 	h := open(t, nil, nil)
@@ -141,10 +149,8 @@ func TestACrashBeforeTheMarkIsDurableFindsNothingDelivered(t *testing.T) {
 			continue
 		}
 		again := open(t, before, nil)
-		k := again.connect("k", "k", "", nil)
-		k.window("k", q, 1000, "")
-		if len(k.counts) != 3 || slices.Contains(k.counts, 0) {
-			t.Errorf("killed as the first was delivered, the counts are %v", k.counts)
+		if counts := again.counts(q); len(counts) != 3 || slices.Contains(counts, 0) {
+			t.Errorf("killed as the first was delivered, the counts are %v", counts)
 		}
 	}
 }
@@ -162,11 +168,8 @@ func TestNothingIsSuspectAfterACleanStop(t *testing.T) {
 	if !stopped {
 		t.Fatal("the broker does not stop")
 	}
-	h = h.again()
-	c = h.connect("c", "c", "", nil)
-	c.window("c", q, 1000, "")
-	if !slices.Equal(c.counts, []int32{0, 0, 0, 0, 0}) {
-		t.Errorf("the counts are %v, want none raised: nothing was seen", c.counts)
+	if counts := h.again().counts(q); !slices.Equal(counts, []int32{0, 0, 0, 0, 0}) {
+		t.Errorf("the counts are %v, want none raised: nothing was seen", counts)
 	}
 }
 
@@ -177,11 +180,8 @@ func TestSuspectsStaySoOverACleanStop(t *testing.T) {
 	h = h.again()
 	h.b.Stop(func() {})
 	h.turn()
-	h = h.again()
-	c := h.connect("c", "c", "", nil)
-	c.window("c", q, 1000, "")
-	if len(c.counts) != 5 || slices.Contains(c.counts, 0) {
-		t.Errorf("the counts are %v, want all 1", c.counts)
+	if counts := h.again().counts(q); len(counts) != 5 || slices.Contains(counts, 0) {
+		t.Errorf("the counts are %v, want all 1", counts)
 	}
 }
 
