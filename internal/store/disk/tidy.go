@@ -11,12 +11,10 @@ func (s *Store) usedBytes() int64 {
 	return int64(m.DiskSpaceUsage() - m.WAL.ObsoletePhysicalSize)
 }
 
-// garbage is what a store that wrote everything anew would not take, as far as pebble can say.
-func (s *Store) garbage() (logs, tables int64) {
-	m := s.db.Metrics()
-	g := &m.Table.Garbage
-	return int64(m.WAL.PhysicalSize), int64(g.PointDeletionsBytesEstimate +
-		g.RangeDeletionsBytesEstimate)
+// garbage is how much smaller the tables were if they were written anew, as far as pebble can say.
+func (s *Store) garbage() int64 {
+	g := s.db.Metrics().Table.Garbage
+	return int64(g.PointDeletionsBytesEstimate + g.RangeDeletionsBytesEstimate)
 }
 
 // tidyWhenAsked makes deleted messages free their room when the limit is near. Pebble does that
@@ -29,10 +27,8 @@ func (s *Store) tidyWhenAsked(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		used := s.usedBytes()
-		logs, tables := s.garbage()
-		if tables <= used/tidyParts {
-			if logs > 0 {
+		if s.garbage() <= s.usedBytes()/tidyParts {
+			if s.logBytes() > 0 {
 				s.flush() // what deletes messages is in there, and not known as garbage before
 			}
 			continue
