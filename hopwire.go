@@ -43,6 +43,8 @@ type Options struct {
 	// Defines are values of ${name} placeholders; property files come first.
 	Defines map[string]string
 
+	// NoControl opens no control socket: hopwire status, explain and stop do not find the broker.
+	NoControl            bool
 	NoWait               bool // fail when a data folder is in use, instead of waiting as its slave
 	IgnoreSecurity       bool // start although settings that restrict access are not honoured
 	IgnoreUnknownPlugins bool // start without plugins of unknown classes
@@ -77,10 +79,27 @@ type Setup struct {
 // Load reads a configuration file. The error holds a line for each mistake; one that wraps
 // ErrRefused names what would have to be ignored.
 func Load(path string, o Options) (*Setup, error) {
-	c, err := config.Load(path, config.Options{Compat: o.Compat, Defines: o.Defines})
+	c, err := config.Load(path, o.config())
 	if err != nil {
 		return nil, err
 	}
+	return newSetup(c, o)
+}
+
+// Parse is Load for a text; path is its name in messages, and where relative paths in it begin.
+func Parse(path, text string, o Options) (*Setup, error) {
+	c, err := config.Parse(path, []byte(text), o.config())
+	if err != nil {
+		return nil, err
+	}
+	return newSetup(c, o)
+}
+
+func (o Options) config() config.Options {
+	return config.Options{Compat: o.Compat, Defines: o.Defines}
+}
+
+func newSetup(c *config.Config, o Options) (*Setup, error) {
 	if r := c.Refusals(o.IgnoreSecurity, o.IgnoreUnknownPlugins); len(r) > 0 {
 		var lines []string
 		for _, n := range r {

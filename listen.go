@@ -7,6 +7,8 @@ import (
 
 	"hopwire/internal/config"
 	"hopwire/internal/front/openwire"
+	"hopwire/internal/link"
+	"hopwire/internal/transport"
 )
 
 // listener is the open port of a transportConnector.
@@ -68,6 +70,24 @@ func opened(c *config.Broker) []*config.Transport {
 		}
 	}
 	return out
+}
+
+// listen opens the ports, and the way in from this process.
+func (b *Broker) listen() (inside *openwire.Listener, err error) {
+	o := openwire.Options{Broker: b.core, Hub: b.hub, Group: b.group,
+		Peers: link.NewPeers(b.home, b.log), Log: b.log}
+	for _, t := range opened(b.config) {
+		o.Name, o.URI, o.LinkStealing = t.Name, t.URI.Text(), t.LinkStealing
+		l, err := openwire.Listen(o)
+		if err != nil {
+			return nil, fmt.Errorf("%s: connector %s: %w", t.Pos, t.Name, err)
+		}
+		b.listeners = append(b.listeners, listener{l, t})
+	}
+	o.Name, o.URI, o.LinkStealing = "vm", "", false
+	b.inside = transport.NewInside(b.config.Name)
+	o.Inside = b.inside
+	return openwire.Listen(o)
 }
 
 // url is where clients reach the broker: its first connector.

@@ -11,7 +11,6 @@ import (
 	"hopwire/internal/bridge"
 	"hopwire/internal/broker"
 	"hopwire/internal/config"
-	"hopwire/internal/front/openwire"
 	"hopwire/internal/link"
 	"hopwire/internal/loop"
 	"hopwire/internal/manage"
@@ -31,6 +30,7 @@ type edges struct {
 	loops      *rungroup.Group // the loop; it outlives the others
 	hub        *wire.Hub
 	listeners  []listener
+	inside     *transport.Inside // for this process
 	connectors []connector
 	control    *control.Server
 	stopping   chan struct{}
@@ -197,15 +197,23 @@ func (b *Broker) open() error {
 		b.loop.Run(ctx)
 		return nil
 	})
-	peers := link.NewPeers(b.home, b.log)
-	for _, t := range opened(b.config) {
-		l, err := openwire.Listen(openwire.Options{Name: t.Name, URI: t.URI.Text(), Broker: b.core,
-			LinkStealing: t.LinkStealing,
-			Hub:          b.hub, Group: b.group, Peers: peers, Log: b.log})
-		if err != nil {
-			return fmt.Errorf("%s: connector %s: %w", t.Pos, t.Name, err)
-		}
-		b.listeners = append(b.listeners, listener{l, t})
+	inside, err := b.listen()
+	if err != nil {
+		return err
+	}
+	if err := b.openControl(); err != nil {
+		return err
+	}
+	for _, l := range b.listeners {
+		l.Start()
+	}
+	inside.Start()
+	return nil
+}
+
+func (b *Broker) openControl() error {
+	if b.options.NoControl {
+		return nil
 	}
 	server, socket, err := control.Listen(b.config.Name, b.DataFolder(), b)
 	if err != nil {
@@ -213,9 +221,6 @@ func (b *Broker) open() error {
 	}
 	b.control = server
 	b.group.Go("control", func(context.Context) error { return server.Serve(socket) })
-	for _, l := range b.listeners {
-		l.Start()
-	}
 	return nil
 }
 
@@ -256,6 +261,9 @@ func (b *Broker) watch(ctx context.Context, failed <-chan error) {
 func (b *Broker) end(cause error) {
 	for _, l := range b.listeners {
 		l.Close()
+	}
+	if b.inside != nil {
+		_ = b.inside.Close() // it has no error
 	}
 	if cause == nil {
 		cause = bounded(b.drain)

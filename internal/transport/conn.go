@@ -51,10 +51,11 @@ func Wrap(c net.Conn, o Options) *Conn {
 // Options are what the socket was made with.
 func (c *Conn) Options() Options { return c.opt }
 
-// Remote is the peer's address for messages: "tcp://host:port", as ActiveMQ writes it.
+// Remote is the peer's address for messages, as ActiveMQ writes it: "tcp://host:port", or
+// "vm://name#1" of one in this process.
 func (c *Conn) Remote() string {
 	if a := c.RemoteAddr(); a != nil {
-		return "tcp://" + a.String()
+		return a.Network() + "://" + a.String()
 	}
 	return "?"
 }

@@ -15,6 +15,8 @@ import (
 type Options struct {
 	Name string // the transport connector's name; default its URI
 	URI  string // tcp:// or nio://, with options
+	// Inside is listened on instead of a URI's port; nil opens that.
+	Inside *transport.Inside
 	// LinkStealing lets a client connect again under its client id, which ends its old connection.
 	LinkStealing bool
 	// Broker and Hub are of one loop; the hub was made after the broker's EndTurn was hooked.
@@ -52,7 +54,7 @@ func Listen(o Options) (*Listener, error) {
 	if o.Name == "" {
 		o.Name = o.URI
 	}
-	l, err := transport.Listen(o.URI, o.Log)
+	l, err := o.listen()
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +69,13 @@ func Listen(o Options) (*Listener, error) {
 			slog.Any("options", ignored))
 	}
 	return &Listener{opt: o, offer: offer, l: l, strangers: strangers{log: o.Log}}, nil
+}
+
+func (o *Options) listen() (*transport.Listener, error) {
+	if o.Inside != nil {
+		return transport.ListenInside(o.Inside, o.Log), nil
+	}
+	return transport.Listen(o.URI, o.Log)
 }
 
 // Start begins to accept, until Close or the group's end.

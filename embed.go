@@ -1,0 +1,45 @@
+package hopwire
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// Embed starts a broker for a program or a test that needs no file: its messages are in memory, it
+// has ActiveMQ's default settings, no bridge, no port and no control socket. Dial is the way in.
+func Embed(ctx context.Context, name string, o Options) (*Broker, error) {
+	var escaped strings.Builder
+	if err := xml.EscapeText(&escaped, []byte(name)); err != nil {
+		return nil, fmt.Errorf("the broker's name %q: %w", name, err)
+	}
+	o.NoControl = true
+	s, err := Parse(name, `<broker xmlns="http://activemq.apache.org/schema/core" persistent="false"`+
+		` brokerName="`+escaped.String()+`"/>`, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.Start(ctx)
+}
+
+// Dial connects to the broker from its own process, without a port; addr is not looked at. With
+// client.WithDialer(b.Dial) a client connects so to whatever address it is given. Users log in as
+// anywhere.
+func (b *Broker) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	c, err := b.inside.Dial(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("broker %s: %w", b.config.Name, err)
+	}
+	return c, nil
+}
+
+// URL is where clients and peers reach the broker: the address of its first transport connector,
+// with the port that was taken for port 0. It is "" when there is none.
+func (b *Broker) URL() string {
+	if len(b.listeners) == 0 {
+		return ""
+	}
+	return b.listeners[0].address()
+}
