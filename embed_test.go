@@ -13,7 +13,7 @@ import (
 	"hopwire/client"
 )
 
-func embed(t *testing.T, ctx context.Context, name string) *Broker {
+func embed(ctx context.Context, t *testing.T, name string) *Broker {
 	t.Helper()
 	b, err := Embed(ctx, name, Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -32,7 +32,7 @@ func end(t *testing.T, b *Broker) {
 }
 
 // roundTrip sends one message to an embedded broker and receives it.
-func roundTrip(t *testing.T, ctx context.Context, b *Broker) {
+func roundTrip(ctx context.Context, t *testing.T, b *Broker) {
 	t.Helper()
 	conn, err := client.Dial(ctx, "tcp://inside", client.WithDialer(b.Dial))
 	if err != nil {
@@ -63,13 +63,13 @@ func roundTrip(t *testing.T, ctx context.Context, b *Broker) {
 // The limit is ten times looser than what is promised.
 func TestAnEmbeddedBrokerStartsAndEndsAtOnceAndLeavesNothing(t *testing.T) {
 	ctx := t.Context()
-	end(t, embed(t, ctx, "warm"))
+	end(t, embed(ctx, t, "warm"))
 	before := runtime.NumGoroutine()
 	const rounds = 5
 	begin := time.Now()
 	for range rounds {
-		b := embed(t, ctx, "one")
-		roundTrip(t, ctx, b)
+		b := embed(ctx, t, "one")
+		roundTrip(ctx, t, b)
 		end(t, b)
 	}
 	took := time.Since(begin) / rounds
@@ -90,8 +90,8 @@ func TestEmbeddedBrokersShareNothing(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			b := embed(t, ctx, "same") // of one name, at the same time
-			roundTrip(t, ctx, b)
+			b := embed(ctx, t, "same") // of one name, at the same time
+			roundTrip(ctx, t, b)
 			if s, err := b.Status(ctx); err != nil || s.Totals.Enqueued != 1 {
 				t.Errorf("broker %d: %+v, %v", i, s, err)
 			}
@@ -102,7 +102,7 @@ func TestEmbeddedBrokersShareNothing(t *testing.T) {
 }
 
 func TestAnEmbeddedBrokerThatEndedCannotBeDialled(t *testing.T) {
-	b := embed(t, t.Context(), "gone")
+	b := embed(t.Context(), t, "gone")
 	end(t, b)
 	if c, err := b.Dial(t.Context(), ""); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v, %v", c, err)
@@ -111,7 +111,7 @@ func TestAnEmbeddedBrokerThatEndedCannotBeDialled(t *testing.T) {
 
 func TestAnEmbeddedBrokersNameIsTakenAsItIs(t *testing.T) {
 	name := `a<b>&"c" 'd'`
-	b := embed(t, t.Context(), name)
+	b := embed(t.Context(), t, name)
 	defer end(t, b)
 	if b.Name() != name || b.URL() != "" || len(b.Addresses()) > 0 {
 		t.Errorf("it is %q at %q, %q", b.Name(), b.URL(), b.Addresses())

@@ -3,7 +3,6 @@ package hopwire_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"log/slog"
 	"time"
 
@@ -11,43 +10,32 @@ import (
 	"hopwire/client"
 )
 
+// must gives what a call gave, and ends the program with its error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // A broker for one test: nothing is on disk, nothing on the network.
 func ExampleEmbed() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	b, err := hopwire.Embed(ctx, "orders", hopwire.Options{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		log.Fatal(err)
-	}
+	b := must(hopwire.Embed(ctx, "orders", hopwire.Options{Log: slog.New(slog.DiscardHandler)}))
 	defer b.Wait()
 	defer b.Stop()
 
-	conn, err := client.Dial(ctx, "tcp://orders", client.WithDialer(b.Dial))
-	if err != nil {
-		log.Fatal(err)
-	}
+	conn := must(client.Dial(ctx, "tcp://orders", client.WithDialer(b.Dial)))
 	defer conn.Close(ctx)
-	session, err := conn.Session(ctx, client.AutoAck)
-	if err != nil {
-		log.Fatal(err)
-	}
-	producer, err := session.Producer(ctx, client.Queue("ORDERS"))
-	if err != nil {
-		log.Fatal(err)
-	}
+	session := must(conn.Session(ctx, client.AutoAck))
+	producer := must(session.Producer(ctx, client.Queue("ORDERS")))
 	if err := producer.Send(ctx, client.NewText("two cups")); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	consumer, err := session.Consumer(ctx, client.Queue("ORDERS"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	m, err := consumer.Receive(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(m.Text())
-	// Output: two cups <nil>
+	consumer := must(session.Consumer(ctx, client.Queue("ORDERS")))
+	fmt.Println(must(must(consumer.Receive(ctx)).Text()))
+	// Output: two cups
 }
 
 // Two brokers of one program, linked as their files would: the shop dials the hub at the port that
@@ -57,15 +45,7 @@ func ExampleParse() {
 	defer cancel()
 	quiet := hopwire.Options{Log: slog.New(slog.DiscardHandler), NoControl: true}
 	start := func(text string) *hopwire.Broker {
-		s, err := hopwire.Parse("activemq.xml", text, quiet)
-		if err != nil {
-			log.Fatal(err)
-		}
-		b, err := s.Start(ctx)
-		if err != nil {
-			log.Fatal(err)
-		}
-		return b
+		return must(must(hopwire.Parse("activemq.xml", text, quiet)).Start(ctx))
 	}
 	hub := start(`<broker xmlns="http://activemq.apache.org/schema/core" brokerName="hub"
 			persistent="false">
@@ -81,31 +61,14 @@ func ExampleParse() {
 	defer shop.Stop()
 
 	at := func(b *hopwire.Broker) *client.Session {
-		conn, err := client.Dial(ctx, "tcp://inside", client.WithDialer(b.Dial))
-		if err != nil {
-			log.Fatal(err)
-		}
-		session, err := conn.Session(ctx, client.AutoAck)
-		if err != nil {
-			log.Fatal(err)
-		}
-		return session
+		conn := must(client.Dial(ctx, "tcp://inside", client.WithDialer(b.Dial)))
+		return must(conn.Session(ctx, client.AutoAck))
 	}
-	consumer, err := at(hub).Consumer(ctx, client.Queue("SALES"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	producer, err := at(shop).Producer(ctx, client.Queue("SALES"))
-	if err != nil {
-		log.Fatal(err)
-	}
+	consumer := must(at(hub).Consumer(ctx, client.Queue("SALES")))
+	producer := must(at(shop).Producer(ctx, client.Queue("SALES")))
 	if err := producer.Send(ctx, client.NewText("sold in the shop")); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	m, err := consumer.Receive(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(m.Text())
-	// Output: sold in the shop <nil>
+	fmt.Println(must(must(consumer.Receive(ctx)).Text()))
+	// Output: sold in the shop
 }

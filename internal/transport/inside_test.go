@@ -16,7 +16,7 @@ func inside(t *testing.T) (*Inside, <-chan *Conn) {
 	done := make(chan error, 1)
 	go func() { done <- l.Serve(t.Context(), func(c *Conn) { accepted <- c }) }()
 	t.Cleanup(func() {
-		i.Close()
+		_ = i.Close() // it has no error
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -61,7 +61,7 @@ func TestInsideADialEndsWithItsContextOrTheListener(t *testing.T) {
 	if _, err := i.Dial(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	i.Close()
+	_ = i.Close() // it has no error
 	if _, err := i.Dial(t.Context()); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v", err)
 	}
