@@ -1,7 +1,7 @@
 #!/bin/bash
 # deps.sh installs what lint and tests need and the Go toolchain cannot fetch by itself: Debian's
-# ActiveMQ 5.17 with a JDK, the Jakarta generation of the JMS client, golangci-lint, govulncheck with
-# its database, benchstat. Run as root on Debian; a second run finds everything there and takes a
+# ActiveMQ 5.17 with a JDK, the Jakarta generation of the JMS client, the JMS conformance tests,
+# golangci-lint, govulncheck with its database, benchstat. Run as root on Debian; a second run finds everything there and takes a
 # second. What is not a Debian package goes to $HOPWIRE_CACHE (default ~/.cache/hopwire).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,13 +35,14 @@ packages() {
     { tail -20 "$log" >&2; exit 1; }
 }
 
-jms6() {
-  local to=$cache/jms6 want
-  want=$(stamp tools/jms6/pom.xml)
+# jars NAME WHAT: the jars that tools/NAME/pom.xml names, to the cache.
+jars() {
+  local to=$cache/$1 want
+  want=$(stamp "tools/$1/pom.xml")
   current "$to" "$want" && return
-  say "the Jakarta JMS client to $to"
+  say "$2 to $to"
   rm -rf "$to"
-  mvn -q -B -Dstyle.color=never -f tools/jms6/pom.xml dependency:copy-dependencies -DoutputDirectory="$to" </dev/null
+  mvn -q -B -Dstyle.color=never -f "tools/$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$to" </dev/null
   echo "$want" >"$to/.stamp"
 }
 
@@ -71,7 +72,8 @@ vulndb() {
 }
 
 packages
-jms6
+jars jms6 "the Jakarta JMS client"
+jars joram "the JMS conformance tests"
 tools
 vulndb
 cd "$root"

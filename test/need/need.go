@@ -42,10 +42,22 @@ func ActiveMQ(t testing.TB) string {
 // folder.
 func JMS6(t testing.TB) string {
 	t.Helper()
+	return jars(t, "JMS6", "jms6")
+}
+
+// Joram asks for Java and the jars of the JMS conformance tests and returns their folder.
+func Joram(t testing.TB) string {
+	t.Helper()
+	return jars(t, "Joram", "joram")
+}
+
+// jars asks for Java and a folder of jars that scripts/deps.sh makes.
+func jars(t testing.TB, what, name string) string {
+	t.Helper()
 	Java(t)
-	folder := filepath.Join(Cache(), "jms6")
+	folder := filepath.Join(Cache(), name)
 	if _, err := os.Stat(filepath.Join(folder, ".stamp")); err != nil {
-		missing(t, "JMS6", err.Error())
+		missing(t, what, err.Error())
 	}
 	return folder
 }

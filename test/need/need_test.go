@@ -47,10 +47,8 @@ func TestWhatIsMissingIsSkippedByNameAndFailsInCI(t *testing.T) {
 			skipWithoutJava(t)
 			t.Setenv("ACTIVEMQ_HOME", t.TempDir())
 		}},
-		{"JMS6", func(t testing.TB) { JMS6(t) }, func(t *testing.T) {
-			skipWithoutJava(t)
-			t.Setenv("HOPWIRE_CACHE", t.TempDir())
-		}},
+		{"JMS6", func(t testing.TB) { JMS6(t) }, noCache},
+		{"Joram", func(t testing.TB) { Joram(t) }, noCache},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,6 +67,13 @@ func TestWhatIsMissingIsSkippedByNameAndFailsInCI(t *testing.T) {
 			}
 		})
 	}
+}
+
+// noCache takes away what scripts/deps.sh fetched.
+func noCache(t *testing.T) {
+	t.Helper()
+	skipWithoutJava(t)
+	t.Setenv("HOPWIRE_CACHE", t.TempDir())
 }
 
 func skipWithoutJava(t *testing.T) {
