@@ -43,7 +43,7 @@ bench-backlog:
 	BACKLOG=1000000 go test -count 1 -v -run Backlog -timeout 20m ./test/hostile
 
 soak:
-	HOPWIRE_SOAK=1 go test -count 1 -timeout 3h ./...
+	HOPWIRE_SOAK=1 HOPWIRE_SOAK_TIME=$(or $(TIME),30m) go test -count 1 -timeout 0 ./...
 
 deps:
 	scripts/deps.sh

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // home is where Debian's package activemq puts its jars.
@@ -76,6 +77,21 @@ func Soak(t testing.TB) {
 	if os.Getenv("HOPWIRE_SOAK") == "" {
 		t.Skip("need.Soak: a long test; run it by: make soak")
 	}
+}
+
+// SoakTime is for how long a test goes on that can: 0, or in a long run HOPWIRE_SOAK_TIME, as
+// `make soak TIME=8h` sets it.
+func SoakTime(t testing.TB) time.Duration {
+	t.Helper()
+	text := os.Getenv("HOPWIRE_SOAK_TIME")
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("HOPWIRE_SOAK_TIME: %v", err)
+	}
+	return d
 }
 
 // Cache is the folder in which scripts/deps.sh keeps what it fetched: $HOPWIRE_CACHE, or the
