@@ -15,6 +15,7 @@ import (
 	"hopwire/internal/config"
 	"hopwire/internal/message"
 	"hopwire/internal/security"
+	"hopwire/internal/store/disk"
 	"hopwire/internal/transport"
 	"hopwire/internal/wire"
 )
@@ -84,7 +85,13 @@ func machineMemory() int64 {
 }
 
 // storeLimit is how many bytes the store may take, 0 for any number.
-func storeLimit(c *config.Broker) int64 { return limit(c.Usage.Store, fallbackDiskBytes) }
+func storeLimit(c *config.Broker) int64 {
+	l := c.Usage.Store
+	if l.Percent == 0 || l.Total > 0 || c.Persistence.Memory {
+		return limit(l, fallbackDiskBytes)
+	}
+	return limit(l, cmp.Or(disk.Capacity(c.Persistence.Directory), fallbackDiskBytes))
+}
 
 func limit(l config.Limit, whole int64) int64 {
 	if l.Percent > 0 {

@@ -13,6 +13,7 @@ import (
 	"hopwire/internal/bridge"
 	"hopwire/internal/config"
 	"hopwire/internal/config/schema"
+	"hopwire/internal/store/disk"
 	"hopwire/internal/transport"
 	"hopwire/internal/wire"
 )
@@ -222,6 +223,35 @@ func TestWhatCannotStartIsRefusedWithItsPlace(t *testing.T) {
 	} {
 		if _, err := load(t, "", fine); err != nil {
 			t.Errorf("%s: %v", fine, err)
+		}
+	}
+}
+
+func TestAPercentageOfTheStoreIsOfItsDiskUnlessTotalSaysOfWhat(t *testing.T) {
+	usage := func(attributes string) string {
+		return `<systemUsage><systemUsage><storeUsage><storeUsage ` + attributes + `/></storeUsage>` +
+			`</systemUsage></systemUsage>`
+	}
+	folder := filepath.Join(t.TempDir(), "not", "there", "yet")
+	size := disk.Capacity(folder)
+	if size < 1<<20 || size != disk.Capacity(t.TempDir()) {
+		t.Fatalf("the disk has %d bytes", size)
+	}
+	for _, c := range []struct {
+		broker, usage string
+		want          int64
+	}{
+		{``, `percentLimit="50"`, size / 100 * 50},
+		{``, `percentLimit="50" total="10 mb"`, 10 << 20 / 100 * 50},
+		{``, `limit="7 mb"`, 7 << 20},
+		{`persistent="false"`, `percentLimit="50"`, fallbackDiskBytes / 100 * 50},
+	} {
+		s, err := load(t, `dataDirectory="`+folder+`" `+c.broker, usage(c.usage))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := storeLimit(s.config.Broker()); got != c.want {
+			t.Errorf("%s %s: %d bytes, not %d", c.broker, c.usage, got, c.want)
 		}
 	}
 }

@@ -273,12 +273,17 @@ func (b *builder) destinations(n *bean, property string) []NetworkDestination {
 	for _, d := range n.many(property) {
 		dest := b.destination(d)
 		for _, o := range dest.Options {
-			if o.Name != "forceDurable" {
+			switch durable, err := schema.ParseBool(o.Value); {
+			case o.Name != "forceDurable":
 				b.notice(d.at("physicalName"), Warning, "option %s of %s has no effect in <%s>%s", o.Name,
 					dest.Destination, property, schema.Suggest(o.Name, []string{"forceDurable"}))
-			} else if _, err := schema.ParseBool(o.Value); err != nil {
+			case err != nil:
 				b.problem(d.at("physicalName"), "forceDurable of %s: %q is neither true nor false",
 					dest.Destination, o.Value)
+			case durable:
+				b.notice(d.at("physicalName"), NotHonoured, "forceDurable of %s: bridges have no durable"+
+					" subscriptions; what is published while the bridge is down is not forwarded",
+					dest.Destination)
 			}
 		}
 		out = append(out, dest)

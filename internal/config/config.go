@@ -341,6 +341,17 @@ func (b *builder) file(root *node, c *Config) {
 	if len(c.Brokers) == 0 && len(b.problems) == 0 {
 		b.problem(root.pos, "no <broker> in <beans>")
 	}
+	b.noticeOthers(c)
+}
+
+// noticeOthers tells of the brokers that are not run.
+func (b *builder) noticeOthers(c *Config) {
+	for _, other := range c.Brokers {
+		if run := c.Broker(); other != run {
+			b.notice(other.Pos, NotHonoured, "broker %s is not started: a file starts one broker, and"+
+				" this one starts %s; give it a file of its own", other.Name, run.Name)
+		}
+	}
 }
 
 func (b *builder) addBroker(n *node, c *Config) {

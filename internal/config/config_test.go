@@ -94,7 +94,7 @@ func TestCompatibilityLevelChangesDefaults(t *testing.T) {
 	}
 }
 
-func TestTheBrokerCalledBrokerRuns(t *testing.T) {
+func TestTheBrokerCalledBrokerRunsAndOthersAreTold(t *testing.T) {
 	c, err := Parse("f.xml", []byte(`<beans><broker brokerName="a"/>`+
 		`<broker id="broker" brokerName="b"/></beans>`), Options{})
 	if err != nil {
@@ -102,6 +102,10 @@ func TestTheBrokerCalledBrokerRuns(t *testing.T) {
 	}
 	if got := c.Broker().Name; got != "b" {
 		t.Errorf("broker %s runs", got)
+	}
+	if n := c.Notices; len(n) != 1 || n[0].Pos.Col != 8 ||
+		!strings.HasPrefix(n[0].Text, "broker a is not started: ") {
+		t.Errorf("the notices are %v", n)
 	}
 	if _, err := Parse("f.xml", []byte(`<broker/>`), Options{}); err != nil {
 		t.Errorf("a broker without beans: %v", err)

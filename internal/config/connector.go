@@ -3,7 +3,6 @@ package config
 import (
 	"time"
 
-	"hopwire/internal/config/schema"
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
 )
@@ -108,16 +107,6 @@ type BackOff struct {
 type NetworkDestination struct {
 	message.Destination
 	Options []Option // behind "?" in the name
-}
-
-// ForceDurable reports whether the topic is subscribed to durably (?forceDurable=true).
-func (d NetworkDestination) ForceDurable() bool {
-	for _, o := range d.Options {
-		if v, err := schema.ParseBool(o.Value); o.Name == "forceDurable" && err == nil {
-			return v
-		}
-	}
-	return false
 }
 
 // Patterns returns a list without options, for matching.

@@ -1,7 +1,10 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,20 +36,35 @@ type space struct {
 	waiting int   // operations that wait
 }
 
-func newSpace(fs vfs.FS, o *Options, fail func(error)) *space {
-	s := &space{fs: fs, dir: o.Dir, opts: o, fail: fail, stop: make(chan struct{}),
+func newSpace(files vfs.FS, o *Options, fail func(error)) *space {
+	s := &space{fs: files, dir: o.Dir, opts: o, fail: fail, stop: make(chan struct{}),
 		tidy: make(chan struct{})}
-	usage, err := fs.GetDiskUsage(o.Dir)
+	usage, err := files.GetDiskUsage(o.Dir)
 	s.reserve = o.ReserveBytes
 	if s.reserve == 0 && err == nil {
 		s.reserve = min(64<<20, int64(usage.TotalBytes/8))
 	}
 	s.reserve = max(0, s.reserve)
-	if _, err := fs.Stat(fs.PathJoin(s.dir, ballastName)); err == nil {
+	if _, err := files.Stat(files.PathJoin(s.dir, ballastName)); err == nil {
 		s.ballast = s.reserve / 4 // of the last run
 	}
 	s.look()
 	return s
+}
+
+// Capacity is the size in bytes of the disk that a folder is, or will be, on; 0 when nobody knows.
+func Capacity(dir string) int64 {
+	for {
+		usage, err := vfs.Default.GetDiskUsage(dir)
+		if err == nil {
+			return int64(min(usage.TotalBytes, 1<<62))
+		}
+		up := filepath.Dir(dir)
+		if up == dir || !errors.Is(err, fs.ErrNotExist) {
+			return 0
+		}
+		dir = up
+	}
 }
 
 // look asks the file system for the free space, and gives it.
