@@ -12,7 +12,8 @@
 //   - IN takes string literals only, and a value that is not a string makes it Unknown;
 //   - the prefix "convert_string_expressions:" makes comparisons of numbers with strings convert;
 //   - functions REGEX, INLIST, MAKELIST, SPLIT and REPLACE extend JMS; their patterns are RE2, so
-//     back-references and look-around are refused when the selector is read.
+//     back-references and look-around are refused when the selector is read. What they and + make
+//     is limited (MaxMadeBytes, MaxMatches), as are patterns that a message brings.
 //
 // Header identifiers (JMSDestination, JMSReplyTo, JMSType, JMSDeliveryMode, JMSPriority,
 // JMSMessageID, JMSTimestamp, JMSCorrelationID, JMSExpiration, JMSRedelivered, JMSXDeliveryCount,

@@ -71,7 +71,27 @@ func (c *call) regexp(args []any) (*regexp.Regexp, error) {
 	if c.re != nil {
 		return c.re, nil
 	}
-	return regexp.Compile(text(args[c.fn.pattern]))
+	pattern := text(args[c.fn.pattern])
+	if len(pattern) > MaxFoundPatternBytes {
+		return nil, fmt.Errorf("the pattern in the message has %d bytes, the limit is %d", len(pattern),
+			MaxFoundPatternBytes)
+	}
+	return regexp.Compile(pattern)
+}
+
+// made holds the length of a text to its limit.
+func made(bytes int) error {
+	if bytes > MaxMadeBytes {
+		return fmt.Errorf("it would make a text of more than %d bytes", MaxMadeBytes)
+	}
+	return nil
+}
+
+func tooMany(matches int) error {
+	if matches > MaxMatches {
+		return fmt.Errorf("the pattern is found more than %d times", MaxMatches)
+	}
+	return nil
 }
 
 // call parses the arguments of the function named by id: operators other than unary ones need
@@ -150,11 +170,14 @@ func evalSplit(c *call, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := -1
+	most := MaxMatches + 1
 	if limit > 0 {
-		most = limit
+		most = min(most, limit)
 	}
 	parts := re.Split(text(args[0]), most)
+	if len(parts) > MaxMatches && most != limit {
+		return nil, tooMany(len(parts))
+	}
 	for limit == 0 && len(parts) > 1 && parts[len(parts)-1] == "" {
 		parts = parts[:len(parts)-1]
 	}
@@ -175,7 +198,25 @@ func evalReplace(c *call, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return re.ReplaceAllString(text(args[0]), template), nil
+	in := text(args[0])
+	places := re.FindAllStringSubmatchIndex(in, MaxMatches+1)
+	if err := tooMany(len(places)); err != nil {
+		return nil, err
+	}
+	var out []byte
+	end := 0
+	for _, at := range places {
+		out = append(out, in[end:at[0]]...)
+		out = re.ExpandString(out, template, in, at)
+		end = at[1]
+		if err := made(len(out)); err != nil {
+			return nil, err
+		}
+	}
+	if err := made(len(out) + len(in) - end); err != nil {
+		return nil, err
+	}
+	return string(append(out, in[end:]...)), nil
 }
 
 // expandTemplate rewrites a Java replacement as a Go one: \x is x itself, and $12 is group 12 only

@@ -13,6 +13,14 @@ const (
 	// MaxDepth bounds the nesting of parentheses, unary operators and function calls, and the
 	// length of a chain of operators of one precedence other than AND and OR, which are flat.
 	MaxDepth = 256
+	// MaxMadeBytes bounds a text that a selector makes of others, by + and by functions; one that
+	// would be longer cannot be evaluated, as what the message lacks cannot.
+	MaxMadeBytes = 1 << 20
+	// MaxMatches bounds the places that REPLACE replaces and SPLIT cuts at.
+	MaxMatches = 1 << 16
+	// MaxFoundPatternBytes bounds a regular expression that comes from a message: it is compiled
+	// anew for each.
+	MaxFoundPatternBytes = 1 << 10
 )
 
 // convertPrefix is what ActiveMQ accepts before a selector's text to make numbers and strings

@@ -222,6 +222,40 @@ func TestDepthAndLengthAreLimited(t *testing.T) {
 	}
 }
 
+// A selector runs on the broker's loop, once per message and subscription.
+func TestWhatASelectorMakesIsLimited(t *testing.T) {
+	m := fields{"p": strings.Repeat("a", 2000), "many": strings.Repeat("x,", MaxMatches),
+		"few": strings.Repeat("x,", 1000), "pattern": strings.Repeat("a", MaxFoundPatternBytes+1),
+		"short": "a*"}
+	grown := func(depth int) string {
+		s := "'a'"
+		for range depth {
+			s = "REPLACE(" + s + ",'','bbbbbbbbbb')"
+		}
+		return s + " <> 'x'"
+	}
+	for text, want := range map[string]string{
+		grown(4):                                    "true",
+		grown(7):                                    "error",
+		"REPLACE(p, 'a', 'bb') <> 'x'":              "true",
+		"REPLACE(p, '', p) <> 'x'":                  "error",
+		"REPLACE(many, 'x', 'y') <> 'x'":            "true",
+		"REPLACE(many, '', 'y') <> 'x'":             "error",
+		"INLIST(SPLIT(few, ','), 'x')":              "true",
+		"INLIST(SPLIT(many, ','), 'x')":             "error",
+		"INLIST(SPLIT(many, ',', 2), 'x')":          "true",
+		"p" + strings.Repeat(" + p", 100):           "invalid",
+		"(p" + strings.Repeat("+p", 100) + ")<>'x'": "true",
+		"(many + many + many + many + many + many + many + many + many) <> 'x'": "error",
+		"REGEX(short, p)":   "true",
+		"REGEX(pattern, p)": "error",
+	} {
+		if got := outcome(text, m); got != want {
+			t.Errorf("%.60s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
 func TestIdentifiersListEachNameOnce(t *testing.T) {
 	s, err := Parse("b = 1 AND a IN ('x') AND REGEX('y', JMSXUserID) AND b IS NULL " +
 		"AND NOT JMSRedelivered")

@@ -281,7 +281,11 @@ func (n *arithmetic) eval(m Fields) (any, error) {
 		return nil, err
 	}
 	if s, ok := l.(string); ok && n.op == '+' {
-		return s + text(r), nil
+		right := text(r)
+		if err := made(len(s) + len(right)); err != nil {
+			return nil, err
+		}
+		return s + right, nil
 	}
 	lr, rr := rank(l), rank(r)
 	switch {
