@@ -41,7 +41,7 @@ func TestHelpNamesWhatValuesAre(t *testing.T) {
 	for verb, wants := range map[string][]string{
 		"producer": {"--msgTTL=MS", "--persistent=false", "--sleep=MS", "--amqurl"},
 		"consumer": {"--sleep=MS", "500ms", "Exit codes:", "It keeps what is sent", "--amqurl"},
-		"explain":  {"topic://NAME"},
+		"explain":  {"<destination>", "topic://NAME"},
 		"browse":   {"--brokerUrl", "A.>", "--destination"},
 		"start":    {"PropertyPlaceholderConfigurer", "5.18 and later"},
 	} {
