@@ -42,7 +42,7 @@ func (a *advisories) ack(b *Bridge) {
 
 // dispatched takes what a consumer of ours at the peer got.
 func (b *Bridge) dispatched(c *message.MessageDispatch) {
-	b.proven = true
+	b.prove()
 	switch c.Consumer {
 	case b.probe.id:
 		b.probe.saw(b, c.Message)
@@ -55,7 +55,7 @@ func (b *Bridge) dispatched(c *message.MessageDispatch) {
 
 // advised acts on an advisory and counts it.
 func (b *Bridge) advised(m *message.Message) {
-	b.proven = true
+	b.prove()
 	b.count.advisory++
 	if strings.HasPrefix(m.Destination.Name, consumerAdvisory) {
 		b.demandSeen()
@@ -146,8 +146,9 @@ func aboutAdvisories(text string) bool {
 	return strings.Contains(text, message.AdvisoryPrefix)
 }
 
-// demandSeen: the signal works after all.
+// demandSeen: the signal works after all, and nobody shows it to a bridge that was not let in.
 func (b *Bridge) demandSeen() {
+	b.prove()
 	if b.probe.timer != nil {
 		b.probe.stop()
 		b.closeProbe()

@@ -168,6 +168,9 @@ func (b *Bridge) receive(c message.Command) {
 		b.arrived(c)
 	case *message.ConnectionInfo:
 		b.mirrored = c.ID
+		if b.hello.HopwireLevel > 0 {
+			b.prove() // its half begins when ours was let in; an ActiveMQ peer's does at once
+		}
 	case *message.ConsumerInfo:
 		if b.duplex {
 			b.demanded(b.table.addDirect(c), c.ID)

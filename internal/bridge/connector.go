@@ -184,7 +184,9 @@ func (c *Connector) followed(b *Bridge) {
 	case b.phase == resolving:
 		c.enter(Resolving)
 	case b.phase == running && b.unseen != "":
+		c.err = ""
 		c.enter(Degraded)
+	case b.phase == running && !b.letIn():
 	case b.phase == running:
 		c.err = ""
 		c.enter(Running)

@@ -123,7 +123,50 @@ func TestB032HalfAHandshakeIsRetried(t *testing.T) {
 		}
 		w.home.doubts = nil
 		w.connect(Hello{HopwireLevel: 1})
+		w.c.bridge.prove()
 		w.state(Running)
+	}
+}
+
+func TestABridgeWithAWrongPasswordIsNeverRunning(t *testing.T) {
+	w := newWorld(t, nil)
+	w.connect(Hello{HopwireLevel: 1})
+	w.state(Resolving)
+	w.dial.receive(&message.ConnectionError{Exception: &message.Throwable{Message: "wrong password"}})
+	w.state(Backoff)
+	w.env.advance(w.waitOf())
+	w.connect(Hello{HopwireLevel: 1})
+	w.state(Resolving)
+	w.consume(1, "Q") // the first sign that the login was good
+	w.state(Running)
+}
+
+// A duplex Hopwire peer answers the probe with plain messages, as everything that it forwards; its
+// half of the bridge begins when it has let ours in.
+func TestADuplexBridgeIsRunningWhenItsPeerLetItIn(t *testing.T) {
+	for name, sign := range map[string]func(w *world) message.Command{
+		"its half begins": func(*world) message.Command {
+			return &message.ConnectionInfo{ID: "theirs"}
+		},
+		"the probe is answered": func(w *world) message.Command {
+			return advisoryMessage("Connection", &message.ConnectionInfo{ID: w.c.bridge.remote})
+		},
+		"a consumer shows": func(*world) message.Command {
+			return advisoryMessage("Consumer.Queue.Q", consumer(1, "Q"))
+		},
+	} {
+		w := newWorld(t, func(o *Options) { o.Duplex = true })
+		w.connect(Hello{HopwireLevel: 1})
+		w.state(Resolving)
+		w.dial.receive(sign(w))
+		if got := w.c.Status().State; got != Running {
+			t.Errorf("%s: %v", name, got)
+		}
+		w.dial.down(nil)
+		w.env.advance(w.waitOf())
+		w.connect(Hello{HopwireLevel: 1})
+		w.env.advance(probeTimeout)
+		w.state(Degraded) // no sign came: the connector does not wait for ever
 	}
 }
 

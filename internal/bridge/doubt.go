@@ -113,10 +113,10 @@ func (b *Bridge) talk(text string) {
 	case network.Ask:
 		b.answer(t)
 	case network.Known:
-		b.proven = true
+		b.prove()
 		b.told(t)
 	case network.Later:
-		b.proven = true
+		b.prove()
 		b.patient(t)
 	}
 }

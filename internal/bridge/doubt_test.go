@@ -217,6 +217,7 @@ func TestDoubtsAreReleasedWhenThePeerLostItsStore(t *testing.T) {
 		w.dial, w.link = w.dialer.last(), &fakeLink{}
 		w.dial.up(w.link, Hello{Remote: "netB:61616"})
 		w.dial.receive(&c.info)
+		w.c.bridge.prove()
 		w.state(Running)
 		got := slices.Contains(w.home.take(), "never-learned 1")
 		if got != c.want {
@@ -254,6 +255,7 @@ func TestAnActiveMQPeerIsNotAsked(t *testing.T) {
 	w := newWorld(t, nil)
 	w.home.doubts = doubtsOf(2)
 	w.connect(Hello{})
+	w.c.bridge.prove()
 	w.state(Running)
 	same(t, "home", w.home.take(), []string{"peer netB started=true", "never-learned 1 2"})
 	for _, c := range w.link.take() {

@@ -169,6 +169,7 @@ func TestADuplexLinkThatThePeerHasNoMoreIsEnded(t *testing.T) {
 	} {
 		w := newWorld(t, func(o *Options) { o.Duplex, o.RemoteUserName = true, "bridges" })
 		w.connect(Hello{HopwireLevel: 1})
+		w.c.bridge.prove()
 		w.dial.receive(&message.ConnectionInfo{ID: "theirs"})
 		c.from.Peer = message.BrokerID(strings.Replace(string(c.from.Peer), "ID:a",
 			string(w.c.bridge.peer.ID), 1))

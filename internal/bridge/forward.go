@@ -99,7 +99,7 @@ func (b *Bridge) answered(r *message.Response) {
 	if r.Exception != nil {
 		b.refused(p, r.Exception)
 	} else {
-		b.proven = true
+		b.prove()
 		b.settle(d, p.ref, network.Acked)
 		if d.window < int(b.opts.PrefetchSize) {
 			d.window++

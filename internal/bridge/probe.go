@@ -26,7 +26,7 @@ type probe struct {
 // again, and to the initiator of one our half is no connection of its own; there is no probe in
 // these cases.
 func (b *Bridge) startProbe() {
-	if b.opts.StaticBridge || b.accepted || b.duplex && b.hello.HopwireLevel == 0 {
+	if !b.probes() {
 		return
 	}
 	b.probe.id = message.ConsumerID{Connection: b.remote, Session: 1, Value: 2}
@@ -40,6 +40,26 @@ func (b *Bridge) startProbe() {
 		b.degrade("the peer shows no advisories: advisorySupport may be off there, " +
 			"or this bridge may not read them")
 	})
+}
+
+func (b *Bridge) probes() bool {
+	return !b.opts.StaticBridge && !b.accepted && (!b.duplex || b.hello.HopwireLevel > 0)
+}
+
+// letIn reports whether the peer let this bridge in, as far as that shows: a wrong password is
+// answered only after everything was sent. The answer to the probe shows it at the latest; where
+// there is no probe nothing may come for long.
+func (b *Bridge) letIn() bool { return b.proven || !b.probes() }
+
+// prove notes that the peer acted on our login.
+func (b *Bridge) prove() {
+	if b.proven {
+		return
+	}
+	b.proven = true
+	if b.phase == running {
+		b.onPhase()
+	}
 }
 
 // saw takes a replayed connection; ours proves the signal.

@@ -21,8 +21,8 @@ func TestSimplexConversationIsThatOfActiveMQ(t *testing.T) {
 			"ActiveMQ.Advisory.TempQueue,ActiveMQ.Advisory.TempTopic prefetch=1000 async=true",
 		"6 ConsumerInfo 1:2 topic://ActiveMQ.Advisory.Connection prefetch=1000 async=true",
 	})
-	w.state(Running)
 	w.consume(1, "NET.Q")
+	w.state(Running)
 	w.deliver("queue://NET.Q", 11, text("NET.Q", 1))
 	w.deliver("queue://NET.Q", 12, text("NET.Q", 2))
 	same(t, "forwards", shorts(w.link.take()), []string{
