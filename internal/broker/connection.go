@@ -18,6 +18,9 @@ type Outbox interface {
 	// Deliver dispatches a message to a consumer; Written is how many such are on their way.
 	Deliver(c message.ConsumerID, d message.Destination, m *message.Message, redelivery int32)
 	Written() uint64
+	// Cut ends deliveries: those that are not on their way yet never will be, so that Written is
+	// true from here on. What else waits is still sent.
+	Cut()
 	// Respond answers the command with that id, without data.
 	Respond(correlation int32)
 	// Send sends any other command.
@@ -310,6 +313,7 @@ func (c *Connection) close(why string) {
 	if why != "" { // else the client took its leave: what it sent before is to arrive
 		c.dropParked()
 	}
+	c.out.Cut()
 	c.release()
 	c.closed = true
 	c.pace()
@@ -328,6 +332,7 @@ func (c *Connection) Gone() {
 		if c.opened {
 			c.dropParked()
 		}
+		c.out.Cut()
 		c.release()
 		c.closed = true
 		c.pace()

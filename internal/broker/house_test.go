@@ -215,6 +215,7 @@ type guest struct {
 	held   bool // is not read
 	full   bool // does not read
 	unsent uint64
+	onCut  func()
 	onRoom func()
 }
 
@@ -233,6 +234,11 @@ func (g *guest) Deliver(_ message.ConsumerID, d message.Destination, m *message.
 func (g *guest) Room() bool      { return !g.full }
 func (g *guest) OnRoom(f func()) { g.onRoom = f }
 func (g *guest) Written() uint64 { return uint64(len(g.got)) - g.unsent }
+func (g *guest) Cut() {
+	if g.onCut != nil {
+		g.onCut()
+	}
+}
 func (g *guest) Respond(id int32) {
 	g.sent = append(g.sent, &message.Response{Correlation: id})
 }

@@ -59,6 +59,33 @@ func TestDeliveriesThatWereNeverWrittenAreNotCounted(t *testing.T) {
 	}
 }
 
+// A writer goes on by itself: what it sends until it is cut counts, and then nothing more.
+func TestTheWriterIsCutBeforeWhatItWroteIsRead(t *testing.T) {
+	for name, end := range map[string]func(h *house, c *guest){
+		"the socket is gone": func(_ *house, c *guest) { c.Gone() },
+		"closed from here":   func(_ *house, c *guest) { c.close("enough") },
+		"it takes its leave": func(_ *house, c *guest) { c.Handle(&message.ShutdownInfo{}) },
+	} {
+		h := open(t, nil, nil)
+		q := queueNamed("q")
+		c, p := h.connect("c", "c", "", nil), h.connect("p", "p", "", nil)
+		c.consume("c", q)
+		for n := range int64(3) {
+			p.produce("p", q, n+1)
+		}
+		c.unsent = 3
+		c.onCut = func() { c.unsent = 1 } // it was at it
+		end(h, c)
+		again := h.connect("d", "d", "", nil)
+		again.consume("d", q)
+		for i, want := range []int32{1, 1, 0} {
+			if got := again.counts[i]; got != want {
+				t.Errorf("%s: message %d comes with count %d, want %d", name, i+1, got, want)
+			}
+		}
+	}
+}
+
 func TestASinkThatWantsNoMoreIsLeftAloneUntilItDoes(t *testing.T) {
 	for _, d := range []message.Destination{queueNamed("q"), topicNamed("t")} {
 		h := open(t, nil, nil)

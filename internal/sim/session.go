@@ -132,6 +132,9 @@ func (s *session) Deliver(c message.ConsumerID, d message.Destination, m *messag
 // Written implements broker.Outbox.
 func (s *session) Written() uint64 { return s.deliveries }
 
+// Cut implements broker.Outbox: whatever is delivered is on its way at once.
+func (*session) Cut() {}
+
 // Room implements broker.Outbox.
 func (s *session) Room() bool { return s.end.room() }
 

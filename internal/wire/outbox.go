@@ -115,8 +115,24 @@ func (s *Session) roomy() {
 	}
 }
 
+// isCut in Session.written says that no more deliveries are encoded.
+const isCut = 1 << 63
+
 // Written counts the deliveries that are encoded, and so on their way.
-func (s *Session) Written() uint64 { return s.written.Load() }
+func (s *Session) Written() uint64 {
+	if s.cutDeliveries {
+		return s.final
+	}
+	return s.written.Load()
+}
+
+// Cut ends deliveries: those that are not encoded are dropped, so that Written is final, also while
+// the writer still sends what a closed session was given before.
+func (s *Session) Cut() {
+	if !s.cutDeliveries {
+		s.cutDeliveries, s.final = true, s.written.Or(isCut)
+	}
+}
 
 // Deliver dispatches a message to a consumer.
 func (s *Session) Deliver(to message.ConsumerID, from message.Destination, m *message.Message,
@@ -253,15 +269,15 @@ func (s *Session) fill(b []byte, limit int) ([]byte, bool, error) {
 		it := &s.current[s.next]
 		s.next++
 		var err error
-		if b, err = s.encode(b, it); err != nil {
-			s.leaveOut(*it, err)
+		// A delivery counts before it is encoded: one that does not count cannot get out.
+		if it.kind != aDelivery || s.written.Add(1) < isCut {
+			if b, err = s.encode(b, it); err != nil {
+				s.leaveOut(*it, err)
+			}
 		}
 		s.unsent[it.load].Add(-int64(it.size))
 		if s.full.Load() {
 			s.drained()
-		}
-		if it.kind == aDelivery {
-			s.written.Add(1)
 		}
 		*it = item{}
 	}

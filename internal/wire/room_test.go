@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -42,5 +43,42 @@ func TestAPeerThatDoesNotReadHasNoRoomUntilHalfOfItIsFree(t *testing.T) {
 		if told != 1 || b.s.Written() != sent || len(b.down) != 0 {
 			t.Errorf("told %d times, %d of %d written, ended %v", told, b.s.Written(), sent, b.down)
 		}
+	})
+}
+
+// What is given back at the end of a session is told as redelivered when Written counts it. So what
+// it does not count must never arrive, however long the writer still has to send.
+func TestACutEndsDeliveriesThatAreNotWritten(t *testing.T) {
+	inBubble(t, false, nil, func(b *bench) {
+		f := b.hello(nil)
+		m := &message.Message{Content: make([]byte, 100_000),
+			Destination: message.Destination{Kind: message.Queue, Name: "q"}}
+		deliver := func() { b.s.Deliver(message.ConsumerID{Connection: "c"}, m.Destination, m, 0) }
+		b.on(func() {
+			for range 10 {
+				deliver()
+			}
+		})
+		synctest.Wait() // some are encoded, and nobody reads
+		var n uint64
+		b.on(func() {
+			deliver() // of the same turn
+			b.s.Cut()
+			n = b.s.Written()
+			b.s.Send(&message.ConnectionError{Exception: &message.Throwable{Class: "x"}})
+			b.s.Close("enough")
+		})
+		f.listen()
+		synctest.Wait()
+		want := strings.Repeat("MessageDispatch ", int(n)) + "ConnectionError"
+		if got := f.kinds(); got != want || n == 0 || n == 10 {
+			t.Errorf("%d are written; the peer heard %q", n, got)
+		}
+		b.on(func() {
+			if b.s.Written() != n || b.s.unsent[messages].Load() != 0 {
+				t.Errorf("%d are written later, %d bytes wait", b.s.Written(),
+					b.s.unsent[messages].Load())
+			}
+		})
 	})
 }

@@ -98,7 +98,7 @@ type Session struct {
 
 	writer  *transport.Writer
 	unsent  [2]atomic.Int64 // bytes that wait, by load
-	written atomic.Uint64   // deliveries that were encoded
+	written atomic.Uint64   // deliveries that are or were encoded; isCut ends it
 	full    atomic.Bool     // Room said no since there was room
 	login   *time.Timer     // ends a stranger; set before Up, nil when not guarded
 	trusted atomic.Bool
@@ -110,8 +110,10 @@ type Session struct {
 	down    sync.Once
 
 	// Of the loop, as above:
-	held bool
-	kept []*batch // the reader's, while it is held
+	held          bool
+	kept          []*batch // the reader's, while it is held
+	cutDeliveries bool
+	final         uint64 // what was written when deliveries were cut
 }
 
 // batch is what one read of the socket gave.
