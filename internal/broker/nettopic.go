@@ -54,7 +54,13 @@ func (n *netSub) settleTopic(name message.Destination, how network.Settlement) {
 		return
 	}
 	n.topicsOut[name]--
-	if how == network.Redelivered {
+	switch how {
+	case network.Acked:
+		n.b.counts.Forwarded++
+		if d := n.b.find(name); d != nil {
+			d.counts.Forwarded++
+		}
+	case network.Redelivered:
 		n.lose(name, 1)
 	}
 }

@@ -73,6 +73,10 @@ func TestTopicMessagesThatALinkTakesWithItAreCounted(t *testing.T) {
 	h.b.Settle(id, e.got[1:2], network.Redelivered) // the link ends
 	h.b.Unsubscribe(id)
 	h.dropped(message.BridgeDown, 4)
+	if f := h.b.find(topicNamed("t")).counts.Forwarded; f != 1 || h.b.counts.Forwarded != 1 {
+		t.Errorf("%d count as forwarded at the topic, %d at the broker, want 1", f,
+			h.b.counts.Forwarded)
+	}
 
 	h, e, id = topicTo(t)
 	for i := 0; i < len(e.got); i++ {
