@@ -17,6 +17,7 @@ const (
 	drainTimeout = 30 * time.Second // for answers after the last remote consumer left
 	stopTimeout  = 5 * time.Second  // for answers at a clean stop
 	silentAfter  = 30 * time.Second // without an answer a peer is called silent
+	silenceTold  = 3 * time.Second  // without an answer it is told how long
 	tick         = time.Second      // idle advisory acks, retries
 )
 

@@ -413,4 +413,7 @@ func (t *table) subscription(d *demand, id message.ConsumerID,
 	return info
 }
 
-var _ network.Filter = (*demand)(nil)
+var (
+	_ network.Filter   = (*demand)(nil)
+	_ network.Remarker = (*demand)(nil)
+)

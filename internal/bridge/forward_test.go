@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 )
 
 func TestForwardedMessageKeepsWhatItIs(t *testing.T) {
@@ -247,10 +248,25 @@ func TestSilentPeerIsTheReasonOfTheWait(t *testing.T) {
 	w.deliver("queue://Q", 1, text("Q", 1))
 	w.deliver("queue://Q", 2, text("Q", 2))
 	explain(message.RemoteWindowFull)
-	w.env.advance(31 * time.Second)
+	told := func(r message.Reason, silent time.Duration, want string) {
+		t.Helper()
+		d := w.home.sub(t, "queue://Q").Sink.(network.Remarker)
+		if got := d.Remark(r, network.Replay{}, w.env.Mono()); got != want {
+			t.Errorf("%s: %q, want %q", r, got, want)
+		}
+		if got := w.c.Status().Silent; got != silent {
+			t.Errorf("silent for %v, want %v", got, silent)
+		}
+	}
+	told(message.RemoteWindowFull, 0, "")
+	w.env.advance(12 * time.Second)
+	told(message.RemoteWindowFull, 12*time.Second, "the peer has answered nothing for 12s")
+	told(message.ReplayDelay, 12*time.Second, "")
+	w.env.advance(19 * time.Second)
 	explain(message.RemoteSilent)
 	w.answerAll(nil)
 	explain("")
+	told(message.RemoteWindowFull, 0, "")
 }
 
 func TestB038ReplyToARequesterThatIsGone(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 	"hopwire/internal/policy"
 )
 
@@ -123,7 +124,8 @@ type Status struct {
 	Accepted  bool // the peer made the connection
 	Unseen    string
 	InFlight  int
-	InDoubt   int // copies asked about and not answered yet
+	Silent    time.Duration // since the peer answered nothing, with copies in flight; 0 for a moment
+	InDoubt   int           // copies asked about and not answered yet
 	Forwarded int64
 	Answered  int64
 	Received  int64
@@ -155,7 +157,7 @@ func (d *demand) row() DemandRow {
 func (b *Bridge) fill(s *Status) {
 	s.Peer, s.Hopwire, s.Duplex = b.peer, b.hello.HopwireLevel > 0, b.duplex
 	s.Accepted, s.InFlight, s.InDoubt = b.accepted, len(b.pending), b.doubts.open()
-	s.Unseen = b.unseen
+	s.Unseen, s.Silent = b.unseen, b.silence(b.home.env.Mono())
 	s.Parked = b.parked.rows()
 	for _, d := range b.table.demands {
 		s.Demands = append(s.Demands, d.row())
@@ -174,6 +176,33 @@ func (b *Bridge) waitsFor(d *demand) message.Reason {
 		return message.RemoteSilent
 	case d.inFlight >= int(b.opts.PrefetchSize):
 		return message.RemoteWindowFull
+	}
+	return ""
+}
+
+// silence is for how long the peer has answered nothing of what is in flight; 0 when that is usual.
+func (b *Bridge) silence(now time.Duration) time.Duration {
+	if d := now - b.heard; len(b.pending) > 0 && d >= silenceTold {
+		return d
+	}
+	return 0
+}
+
+// Remark implements network.Remarker.
+func (d *demand) Remark(r message.Reason, p network.Replay, now time.Duration) string {
+	switch r {
+	case message.ReplayOff:
+		switch {
+		case !d.consumed():
+			return "the peer has no consumer for it, which replayWhenNoConsumers needs"
+		case !p.WhenNoConsumers:
+			return "the peer has a consumer for it: replayWhenNoConsumers=\"true\" in this " +
+				"destination's policyEntry here would let it back"
+		}
+	case message.RemoteWindowFull, message.RemoteSilent, message.LinkFull, message.InFlight:
+		if s := d.bridge.silence(now); s > 0 {
+			return "the peer has answered nothing for " + s.Round(time.Second).String()
+		}
 	}
 	return ""
 }

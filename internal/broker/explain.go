@@ -7,6 +7,7 @@ import (
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 	"hopwire/internal/store"
 )
 
@@ -28,6 +29,7 @@ type ExplainRow struct {
 	Count    int64
 	Since    time.Duration // age of the oldest of them at this broker
 	Releases string        // what would release them
+	Remark   string        // what the subscription has to say about it; "" for nothing
 	Example  message.MessageID
 
 	last *queue.Copy // counted; a bridge may have several subscriptions
@@ -214,7 +216,7 @@ func (e *explainer) inPage(page []store.Stored) {
 func (e *explainer) look(c *queue.Copy) {
 	if c.Out() {
 		reason, who := e.holder(c)
-		e.add(reason, who, c)
+		e.remark(e.add(reason, who, c), c.Owner)
 		return
 	}
 	if c.Message.Expired(e.b.env.Wall()) {
@@ -227,7 +229,7 @@ func (e *explainer) look(c *queue.Copy) {
 	}
 	e.d.queue.Refusals(c, func(s *queue.Slot, v message.Verdict) {
 		if v.Outcome == message.Refuse {
-			e.add(v.Reason, who(s.Sub), c)
+			e.remark(e.add(v.Reason, who(s.Sub), c), s.Sub)
 		}
 	})
 }
@@ -288,10 +290,21 @@ func (b *Broker) memoryReleases(d *destination) string {
 		" broker (%d bytes, of which %d are taken)", b.memory.Limit(), b.memory.Used())
 }
 
-func (e *explainer) add(r message.Reason, who string, c *queue.Copy) {
+// remark adds to a row what a bridge's subscription says about it.
+func (e *explainer) remark(row *ExplainRow, of any) {
+	n, ok := of.(*netSub)
+	if !ok || row.Remark != "" {
+		return
+	}
+	if x, ok := n.sub.Sink.(network.Remarker); ok {
+		row.Remark = x.Remark(row.Reason, replayOf(e.d.policy), e.b.env.Mono())
+	}
+}
+
+func (e *explainer) add(r message.Reason, who string, c *queue.Copy) *ExplainRow {
 	row := e.row(r, who)
 	if row.last == c {
-		return
+		return row
 	}
 	if row.last == nil {
 		row.Example = c.Message.ID
@@ -299,6 +312,7 @@ func (e *explainer) add(r message.Reason, who string, c *queue.Copy) {
 	row.last = c
 	row.Count++
 	row.Since = max(row.Since, e.b.env.Mono()-c.Arrived)
+	return row
 }
 
 func (e *explainer) row(r message.Reason, who string) *ExplainRow {

@@ -123,6 +123,9 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 			fmt.Fprintf(out, "  (%s)", r.Who)
 		}
 		fmt.Fprintf(out, "\n          released by %s\n", r.Releases)
+		if r.Remark != "" {
+			fmt.Fprintf(out, "          %s\n", r.Remark)
+		}
 		if r.Example != "" {
 			fmt.Fprintf(out, "          the oldest came %s ago; for example %s\n", age(r.SinceMs),
 				r.Example)

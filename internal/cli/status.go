@@ -162,6 +162,9 @@ func bridgeNote(b *manage.Bridge) string {
 	if b.InFlight > 0 {
 		counts = append(counts, fmt.Sprintf("%d unanswered", b.InFlight))
 	}
+	if b.SilentMs > 0 {
+		counts = append(counts, "nothing answered for "+age(b.SilentMs))
+	}
 	if b.InDoubt > 0 {
 		counts = append(counts, fmt.Sprintf("%d in doubt", b.InDoubt))
 	}

@@ -61,6 +61,8 @@ func TestStatusTellsWhichAddressABridgeHasAndWhichItTries(t *testing.T) {
 		"-> tcp://b:2  BACKOFF  forwarded 0; tried 3 times; next try in 12s; last: tcp://b:1: ": one,
 		"-> B (tcp://b:2)  RESOLVING  forwarded 0; last: tcp://b:1: connection refused":         linked,
 		"-> tcp://b:2, of 2 addresses  CONNECTING  ":                                            trying,
+		"-> B  RUNNING  forwarded 7, 9 unanswered, nothing answered for 12s\n": {Name: "hub", Peer: "B",
+			State: "RUNNING", Forwarded: 7, InFlight: 9, SilentMs: 12_000},
 	} {
 		out := printed(&manage.Status{Bridges: []manage.Bridge{b}})
 		if !strings.Contains(out, want) {

@@ -134,6 +134,7 @@ type Bridge struct {
 	Duplex    bool          `json:"duplex"`
 	Accepted  bool          `json:"accepted"`
 	InFlight  int           `json:"inFlight"`
+	SilentMs  int64         `json:"silentMs,omitempty"` // since the peer answered nothing of these
 	InDoubt   int           `json:"inDoubt"`
 	Forwarded int64         `json:"forwarded"`
 	Received  int64         `json:"received"`
@@ -181,6 +182,7 @@ type ExplanationRow struct {
 	Count    int64  `json:"count"`
 	SinceMs  int64  `json:"sinceMs"`
 	Releases string `json:"releases"`
+	Remark   string `json:"remark,omitempty"` // what else is known of it
 	Example  string `json:"example"`
 }
 
@@ -234,7 +236,7 @@ func FromBridge(b bridge.Status, now time.Duration) Bridge {
 		Error: b.Error, Unseen: b.Unseen, SinceMs: (now - b.Since).Milliseconds(), Attempt: b.Attempt,
 		Peer: b.Peer.Name, PeerID: string(b.Peer.ID), Hopwire: b.Hopwire, Duplex: b.Duplex,
 		Accepted: b.Accepted, InFlight: b.InFlight, InDoubt: b.InDoubt, Forwarded: b.Forwarded,
-		Received: b.Received}
+		Received: b.Received, SilentMs: b.Silent.Milliseconds()}
 	if b.State == bridge.Backoff {
 		out.NextTryMs = max(b.NextTry-now, 0).Milliseconds()
 	}
@@ -255,7 +257,7 @@ func FromExplanation(name string, e *broker.Explanation) *Explanation {
 	for _, r := range e.Rows {
 		x.Rows = append(x.Rows, ExplanationRow{Reason: string(r.Reason), Who: r.Who,
 			Count: r.Count, SinceMs: r.Since.Milliseconds(), Releases: r.Releases,
-			Example: example(r.Example)})
+			Remark: r.Remark, Example: example(r.Example)})
 	}
 	return x
 }

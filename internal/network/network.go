@@ -50,6 +50,13 @@ type Closer interface {
 	Closed(reason string)
 }
 
+// Remarker is what a Sink has, too, when it can tell more about a reason for which copies
+// wait for it, or are out to it: a sentence for an operator, "" for nothing. p is what the
+// destination's policy says.
+type Remarker interface {
+	Remark(r message.Reason, p Replay, now time.Duration) string
+}
+
 // Delivery is one copy on its way to a peer. It stays the subscription's until it is settled.
 type Delivery struct {
 	Consumer   message.ConsumerID

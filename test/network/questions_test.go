@@ -189,6 +189,9 @@ func (s *script) explain(l line) error {
 		s.printf("%d messages", e.Status.Size)
 		for _, r := range e.Rows {
 			s.printf("  %d %s %s: released by %s", r.Count, r.Reason, short(r.Who), r.Releases)
+			if r.Remark != "" {
+				s.printf("    %s", r.Remark)
+			}
 		}
 	})
 	for _, c := range n.Connectors() {
