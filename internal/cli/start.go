@@ -40,7 +40,11 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 		IgnoreSecurity: c.IgnoreSecurity, IgnoreUnknownPlugins: c.IgnoreUnknownPlugins,
 		StrictListeners: c.StrictListeners,
 		Log:             slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),
-		OnWait:          func(line string) { fmt.Fprintln(s.out, line) },
+		OnWait: func(line string) {
+			if !logSeen(s, level) {
+				fmt.Fprintln(s.out, line)
+			}
+		},
 	}
 	var setups []*hopwire.Setup
 	for i, f := range c.Files {
@@ -56,6 +60,11 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	}
 	fmt.Fprintln(s.out, hopwire.About())
 	return runBrokers(ctx, s.out, setups)
+}
+
+// logSeen reports whether the log's ordinary lines stand where the output does: on a terminal.
+func logSeen(s *streams, level slog.Level) bool {
+	return level <= slog.LevelInfo && isTerminal(s.out) && isTerminal(s.err)
 }
 
 // distinct refuses two files that would get in each other's way.
