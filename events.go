@@ -20,6 +20,10 @@ const (
 	quietMost = 10 * time.Minute
 	// newsMost is how often a bridge may say something else in its quiet time.
 	newsMost = 4
+	// turnsMost is how often a bridge may begin or cease to run before lines about that are held
+	// back, too, until it was calm: nothing came in the quiet times of a line up to calmTime.
+	turnsMost = 10
+	calmTime  = 2 * time.Minute
 	// heldMost bounds the things that lines are held back about. Beyond it those of one kind share
 	// a line, whatever they are about.
 	heldMost = 1000
@@ -50,14 +54,17 @@ type eventKey struct {
 
 // heldLine is a thing that was written about and is quiet now.
 type heldLine struct {
-	quiet time.Duration
-	timer loop.Timer // its end
-	n     int64      // held back in it
-	last  line       // of them
-	state string     // as the last line had it
-	turn  string     // likewise
-	mixed bool       // a line with another state was held back
-	news  int        // lines written in spite of the quiet
+	quiet  time.Duration
+	timer  loop.Timer // its end, or when what turned has settled
+	end    int64      // Wall, of the quiet
+	n      int64      // held back in it
+	last   line       // of them
+	state  string     // as the last line had it
+	turn   string     // likewise
+	mixed  bool       // a line with another state was held back
+	turned bool       // likewise with another turn
+	news   int        // lines written in spite of the quiet
+	turns  int        // those of turns, since it was calm
 }
 
 type line struct {
@@ -65,7 +72,7 @@ type line struct {
 	text  string
 	attrs []any
 	state string // of a bridge, with its cause; "" for all else
-	turn  string // RUNNING or DEGRADED when a bridge is; a change of it is never held back
+	turn  string // RUNNING or DEGRADED when a bridge is; a change of it is news at once
 	at    int64  // Wall, of the event
 }
 
@@ -92,8 +99,8 @@ func (l *eventLog) late(h *heldLine) {
 }
 
 // say writes a line, or holds it back while its like are quiet. A bridge that begins or ceases to
-// run is heard at once. One that says something else than the last time is heard, too, but not
-// again and again.
+// run is heard at once, unless it flaps. One that says something else than the last time is heard,
+// too, but not again and again.
 func (l *eventLog) say(key eventKey, x line) {
 	x.at = l.env.Wall()
 	if x.level < slog.LevelInfo {
@@ -111,39 +118,65 @@ func (l *eventLog) say(key eventKey, x line) {
 		h = &heldLine{quiet: quietTime, state: x.state, turn: x.turn}
 		l.held[key] = h
 		l.await(key, h)
-	case x.turn != h.turn, x.state != h.state && h.news < newsMost:
+	case h.turns < turnsMost && (x.turn != h.turn || x.state != h.state && h.news < newsMost):
 		l.write(x, h.n)
 		if x.turn == h.turn {
 			h.news++
+		} else {
+			h.turns++
 		}
 		h.n, h.state, h.turn, h.quiet, h.mixed = 0, x.state, x.turn, quietTime, false
 		h.timer.Stop()
 		l.await(key, h)
 	default:
-		h.n, h.last, h.mixed = h.n+1, x, h.mixed || x.state != h.state
+		l.hold(key, h, x)
 	}
+}
+
+// hold keeps a line back. That something turned is told when it has settled, a quarter of the quiet
+// time later, or at the end of that.
+func (l *eventLog) hold(key eventKey, h *heldLine, x line) {
+	before := h.turn
+	if h.n > 0 {
+		before = h.last.turn
+	}
+	h.n, h.last, h.mixed = h.n+1, x, h.mixed || x.state != h.state
+	if x.turn == before {
+		return
+	}
+	h.turned = true
+	h.timer.Stop()
+	left := time.Duration(h.end-x.at) * time.Millisecond
+	l.wake(key, h, min(max(left, 0), max(h.quiet/4, quietTime)))
 }
 
 // await ends the quiet: for good when nothing was held back, or with the last line that was, and
 // another quiet time. That of a bridge grows until it was silent in the longest: its tries may be
-// farther apart than the first.
+// farther apart than the first, or it flaps.
 func (l *eventLog) await(key eventKey, h *heldLine) {
-	h.timer = l.env.After(h.quiet, func() {
+	h.end = l.env.Wall() + h.quiet.Milliseconds()
+	l.wake(key, h, h.quiet)
+}
+
+func (l *eventLog) wake(key eventKey, h *heldLine, after time.Duration) {
+	h.timer = l.env.After(after, func() {
 		if h.n == 0 && (h.state == "" || h.quiet >= quietMost) {
 			delete(l.held, key)
 			return
 		}
 		if h.n > 0 {
 			l.late(h)
-			h.state = h.last.state
+			h.state, h.turn = h.last.state, h.last.turn
+		} else if h.quiet >= calmTime {
+			h.turns = 0
 		}
 		switch {
-		case h.mixed:
+		case h.mixed && !h.turned:
 			h.quiet = quietTime // it goes to and fro
 		case h.state != "":
 			h.quiet, h.news = min(2*h.quiet, quietMost), 0
 		}
-		h.n, h.mixed = 0, false
+		h.n, h.mixed, h.turned = 0, false, false
 		l.await(key, h)
 	})
 }

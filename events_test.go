@@ -110,11 +110,70 @@ func TestABridgeThatBeginsOrCeasesToRunIsToldAtOnce(t *testing.T) {
 			}
 			clock.advance(time.Second)
 		}
+		clock.advance(4 * time.Minute)
+		if got := lines(); len(got) != 0 {
+			t.Fatalf("in peace: %q", got)
+		}
 	}
 	clock.advance(time.Hour)
 	if got := lines(); len(got) != 0 || len(l.held) != 0 {
 		t.Errorf("in peace: %q, %d held", got, len(l.held))
 	}
+}
+
+// A link that flaps for days must not fill a disk, and none of it is forgotten. When it ends, how
+// the bridge stands is told soon, and what it does then is told at once again.
+func TestABridgeThatFlapsIsToldLessAndLess(t *testing.T) {
+	for _, cycle := range []time.Duration{2 * time.Second, 20 * time.Second, 80 * time.Second} {
+		l, clock, lines := logged()
+		began := clock.now
+		flaps := 0
+		var all []string
+		for clock.now-began < 24*time.Hour {
+			l.bridge(state(bridge.Running, ""))
+			clock.advance(cycle / 2)
+			l.bridge(state(bridge.Backoff, fmt.Sprint("reset ", flaps)))
+			clock.advance(cycle / 2)
+			flaps++
+			all = append(all, lines()...)
+		}
+		if n := len(all); n < 140 || n > 170 {
+			t.Errorf("%v: %d lines of %d flaps in a day", cycle, n, flaps)
+		}
+		clock.advance(quietMost / 4)
+		last := lines()
+		if n := len(last); n > 1 {
+			t.Errorf("%v: it ended, and it is told %d times", cycle, n)
+		}
+		all = append(all, last...)
+		if got := all[len(all)-1]; !strings.Contains(got, fmt.Sprintf("reset %d", flaps-1)) {
+			t.Errorf("%v: the last line is %s", cycle, got)
+		}
+		if told := toldOf(t, all); told != 2*flaps {
+			t.Errorf("%v: %d of %d events are told of", cycle, told, 2*flaps)
+		}
+		clock.advance(time.Hour)
+		l.bridge(state(bridge.Running, ""))
+		if got := lines(); len(got) != 1 || len(l.held) != 1 {
+			t.Errorf("%v: after an hour in peace: %q, %d held", cycle, got, len(l.held))
+		}
+	}
+}
+
+// toldOf counts the events that lines are about.
+func toldOf(t *testing.T, lines []string) int {
+	t.Helper()
+	told := len(lines)
+	for _, x := range lines {
+		held := 0
+		if _, n, ok := strings.Cut(x, "sinceLastLine="); ok {
+			if _, err := fmt.Sscan(n, &held); err != nil {
+				t.Errorf("%s: %v", x, err)
+			}
+		}
+		told += held
+	}
+	return told
 }
 
 func TestALineThatWasHeldBackHasTheTimeOfItsEvent(t *testing.T) {
@@ -190,17 +249,7 @@ func TestHeldLinesAreCountedAndNoneIsForgotten(t *testing.T) {
 		if len(at) > heldMost+1 || len(after) > heldMost+1 {
 			t.Errorf("%s: %d lines, then %d", c.name, len(at), len(after))
 		}
-		told := 0
-		for _, x := range append(at, after...) {
-			held := 0
-			if _, n, ok := strings.Cut(x, "sinceLastLine="); ok {
-				if _, err := fmt.Sscan(n, &held); err != nil {
-					t.Errorf("%s: %v", x, err)
-				}
-			}
-			told += 1 + held
-		}
-		if told != events {
+		if told := toldOf(t, append(at, after...)); told != events {
 			t.Errorf("%s: %d of %d events are told of", c.name, told, events)
 		}
 		clock.advance(quietTime)
