@@ -60,6 +60,9 @@ func TestAWrongPasswordOfABridgeIsShownAndTriedAgain(t *testing.T) {
 			if !b.LogHas("WARN", refusal) {
 				t.Errorf("the peer's log does not tell: %s", b.Log(2<<10))
 			}
+			if a.LogHas("state=RUNNING") {
+				t.Errorf("it was told to run: %s", a.Log(2<<10))
+			}
 		})
 	}
 }
