@@ -29,7 +29,9 @@ func (d *demand) Deliver(x network.Delivery) (more bool) {
 	ask := m.Type != advisoryType && (m.Persistent || b.opts.AlwaysSyncSend || !b.proven)
 	m.ResponseRequired = ask
 	id := b.send(m)
-	b.count.forwarded++
+	if !m.Destination.IsAdvisory() { // they are the link's own, as those that come are
+		b.count.forwarded++
+	}
 	if !ask {
 		b.settle(d, x.Ref, network.Acked)
 		return b.link.Room()
