@@ -438,3 +438,12 @@ func (c *Conn) request(ctx context.Context, cmd openwire.Command, changed func()
 		return nil, ctx.Err()
 	}
 }
+
+// undoLocked takes back what a request asked for that failed although it was written, unless the
+// broker refused it. Without a link there is nothing to take back: it is not asked for again.
+func (c *Conn) undoLocked(cause error, cmd openwire.Command) error {
+	if _, refused := errors.AsType[*BrokerError](cause); refused || c.link == nil {
+		return nil
+	}
+	return c.sendLocked(cmd)
+}

@@ -185,9 +185,8 @@ func (k *Consumer) register(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var refused *BrokerError
-	if k.err == nil && !errors.As(err, &refused) {
-		err = errors.Join(err, c.sendLocked(&openwire.RemoveInfo{
+	if c.consumers[id] == k {
+		err = errors.Join(err, c.undoLocked(err, &openwire.RemoveInfo{
 			ObjectID: k.info.ConsumerID, LastDeliveredSequenceID: -1,
 		}))
 	}
@@ -265,7 +264,9 @@ func (k *Consumer) take(ack bool) (*Message, error) {
 		return nil, err
 	}
 	m := d.received()
-	k.handling = !ack
+	if !ack {
+		k.handling = true
+	}
 	switch k.session.mode {
 	case AutoAck, DupsOKAck:
 		if ack {

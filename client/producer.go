@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -74,6 +75,7 @@ type Producer struct {
 	underWay int           // messages of SendAsync without confirmation
 	unheard  int           // and those whose confirmation the program has not heard of
 	bytes    int64         // sent and not acknowledged by ProducerAck
+	lost     int           // how often bytes were forgotten with a link
 	progress chan struct{} // closed when underWay or bytes fall; nil if nobody waits
 	err      error         // why it is closed
 }
@@ -115,8 +117,13 @@ func (s *Session) Producer(ctx context.Context, d *Destination, opts ...SendOpti
 	})
 	if err != nil {
 		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.producers[*p.info.ProducerID] == p {
+			err = errors.Join(err, c.undoLocked(err, &openwire.RemoveInfo{
+				ObjectID: p.info.ProducerID, LastDeliveredSequenceID: -1,
+			}))
+		}
 		p.forgetLocked(err)
-		c.mu.Unlock()
 		return nil, err
 	}
 	return p, nil
@@ -228,9 +235,13 @@ func (p *Producer) confirmedLocked(confirmed func(error), err error) {
 }
 
 // Flush waits until every message of SendAsync is confirmed or refused, and the program was told.
-// A confirmation must not call it, nor Close.
+// Called by a confirmation or a handler of errors or states, behind which others are told, it does
+// not wait for these.
 func (p *Producer) Flush(ctx context.Context) error {
-	return p.await(ctx, func() bool { return p.unheard == 0 }, func() {})
+	c, me := p.session.conn, goroutine()
+	return p.await(ctx, func() bool {
+		return p.unheard == 0 || p.underWay == 0 && c.caller == me
+	}, func() {})
 }
 
 // await waits until a condition holds, and then does something under the same lock.
@@ -267,16 +278,12 @@ func (p *Producer) write(ctx context.Context, m *Message, o sendOptions) error {
 	if err != nil {
 		return err
 	}
-	c := p.session.conn
-	size := int64(1024 + len(w.MarshalledProperties) + len(w.Content))
-	window := int64(p.info.WindowSize)
-	if window > 0 {
-		free := func() bool { return p.bytes < window }
-		if err := p.await(ctx, free, func() { p.bytes += size }); err != nil {
-			return err
-		}
+	giveBack, err := p.takeWindow(ctx, int64(1024+len(w.MarshalledProperties)+len(w.Content)))
+	if err != nil {
+		return err
 	}
-	return c.withLink(ctx, func(*link) error {
+	c := p.session.conn
+	err = c.withLink(ctx, func(*link) error {
 		if err := p.enlistLocked(w); err != nil {
 			return err
 		}
@@ -288,6 +295,31 @@ func (p *Producer) write(ctx context.Context, m *Message, o sendOptions) error {
 		}
 		return nil
 	})
+	if err != nil {
+		giveBack()
+	}
+	return err
+}
+
+// takeWindow waits for room in the window and takes it; giveBack is for what was not sent.
+func (p *Producer) takeWindow(ctx context.Context, bytes int64) (giveBack func(), err error) {
+	window := int64(p.info.WindowSize)
+	if window <= 0 {
+		return func() {}, nil
+	}
+	c := p.session.conn
+	lost := 0
+	err = p.await(ctx, func() bool { return p.bytes < window }, func() {
+		p.bytes += bytes
+		lost = p.lost
+	})
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if p.lost == lost { // else it went with the link
+			p.acceptedLocked(bytes)
+		}
+	}, err
 }
 
 // enlistLocked puts a message into the session's transaction if it has one.
@@ -407,7 +439,10 @@ func (p *Producer) endLocked(err error) {
 }
 
 // interruptLocked forgets acknowledgements that will not come any more.
-func (p *Producer) interruptLocked() { p.acceptedLocked(p.bytes) }
+func (p *Producer) interruptLocked() {
+	p.lost++
+	p.acceptedLocked(p.bytes)
+}
 
 // acceptedLocked notes that the broker has taken messages of so many bytes.
 func (p *Producer) acceptedLocked(size int64) {

@@ -31,7 +31,13 @@ func (c *Conn) Requester(ctx context.Context) (*Requester, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Close(ctx))
+		err = errors.Join(err, s.Close(ctx))
+		if r.replyTo != nil {
+			c.mu.Lock()
+			err = errors.Join(err, c.dropTempLocked(r.replyTo, nil))
+			c.mu.Unlock()
+		}
+		return nil, err
 	}
 	return r, nil
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -46,12 +47,29 @@ func (c *Conn) temp(ctx context.Context, kind byte) (*Destination, error) {
 	info := &openwire.DestinationInfo{
 		ConnectionID: c.id, Destination: d, OperationType: openwire.DestinationAdd,
 	}
-	_, err := c.request(ctx, info, func() { c.temps = append(c.temps, info) })
-	if err != nil {
-		c.forgetTemp(d)
-		return nil, err
+	made := false
+	_, err := c.request(ctx, info, func() {
+		made = true
+		c.temps = append(c.temps, info)
+	})
+	if err == nil {
+		return d, nil
 	}
-	return d, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if made {
+		err = errors.Join(err, c.dropTempLocked(d, err))
+	}
+	return nil, err
+}
+
+// dropTempLocked deletes a temporary destination that nobody will use, because of an error, and does
+// not wait for the answer.
+func (c *Conn) dropTempLocked(d *Destination, cause error) error {
+	c.forgetTempLocked(d)
+	return c.undoLocked(cause, &openwire.DestinationInfo{
+		ConnectionID: c.id, Destination: d, OperationType: openwire.DestinationRemove,
+	})
 }
 
 // DeleteTemp deletes a temporary destination of this connection.
@@ -60,14 +78,14 @@ func (c *Conn) DeleteTemp(ctx context.Context, d *Destination) error {
 		ConnectionID: c.id, Destination: d, OperationType: openwire.DestinationRemove,
 	}, nil)
 	if err == nil {
-		c.forgetTemp(d)
+		c.mu.Lock()
+		c.forgetTempLocked(d)
+		c.mu.Unlock()
 	}
 	return err
 }
 
-func (c *Conn) forgetTemp(d *Destination) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *Conn) forgetTempLocked(d *Destination) {
 	c.temps = slices.DeleteFunc(c.temps, func(t *openwire.DestinationInfo) bool {
 		return t.Destination.PhysicalName == d.PhysicalName
 	})
