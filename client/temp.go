@@ -63,8 +63,8 @@ func (c *Conn) temp(ctx context.Context, kind byte) (*Destination, error) {
 	return nil, err
 }
 
-// dropTempLocked deletes a temporary destination that nobody will use, because of an error, and does
-// not wait for the answer.
+// dropTempLocked deletes a temporary destination that nobody will use, because of an error, and
+// does not wait for the answer.
 func (c *Conn) dropTempLocked(d *Destination, cause error) error {
 	c.forgetTempLocked(d)
 	return c.undoLocked(cause, &openwire.DestinationInfo{
