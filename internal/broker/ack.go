@@ -19,7 +19,7 @@ func (c *Connection) ack(a *message.MessageAck) error {
 		s.browse.acked(a)
 		return nil
 	}
-	if a.Destination.IsTopic() && s.durable == nil {
+	if a.Destination.IsTopic() && s.durable == nil && !s.mixed {
 		s.ackTopic(a)
 		return nil
 	}
@@ -36,12 +36,12 @@ func (c *Connection) ack(a *message.MessageAck) error {
 		if s.counts.dispatched == 0 {
 			return nil // restored by failover; its first dispatch is still to come
 		}
-		if tx := c.transactions[a.Transaction]; tx != nil && tx.broken == nil {
+		if tx := c.transactions[a.Transaction]; tx != nil && tx.broken == nil && consumes(a) {
 			tx.broken = err // a commit without it would not be what the client commits
 		}
 		return err
 	}
-	if !a.Transaction.IsZero() && a.Type != message.DeliveredAck && a.Type != message.RedeliveredAck {
+	if !a.Transaction.IsZero() && consumes(a) {
 		tx := c.transactions[a.Transaction]
 		if tx == nil {
 			return notStarted(a.Transaction)
@@ -49,10 +49,16 @@ func (c *Connection) ack(a *message.MessageAck) error {
 		s.window.Hold(r, a.Transaction)
 		tx.acks = appendOnce(tx.acks, s)
 		s.ready()
+		s.drainBacklog()
 		return nil
 	}
 	s.take(a, r)
 	return nil
+}
+
+// consumes reports whether the client is done with what it names.
+func consumes(a *message.MessageAck) bool {
+	return a.Type != message.DeliveredAck && a.Type != message.RedeliveredAck
 }
 
 // take does what the acknowledgement says with the entries it names.
@@ -68,6 +74,7 @@ func (s *consumer) take(a *message.MessageAck, r window.Range) {
 			cause = a.PoisonCause.Class + ": " + a.PoisonCause.Message
 		}
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
+			s.heard(e)
 			if d := s.home(e.Destination, e.Ref); d != nil {
 				defer s.b.journal.leave(s.b.journal.enter())
 				s.b.deadLetter(d, e.Message, cause, false)
@@ -76,6 +83,7 @@ func (s *consumer) take(a *message.MessageAck, r window.Range) {
 		})
 	case message.ExpiredAck:
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
+			s.heard(e)
 			if d := s.home(e.Destination, e.Ref); d != nil {
 				s.b.expire(d, e.Ref)
 			}
@@ -83,13 +91,24 @@ func (s *consumer) take(a *message.MessageAck, r window.Range) {
 	default:
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
+			s.heard(e)
 			if d := s.home(e.Destination, e.Ref); d != nil {
 				s.b.consume(d, e.Ref)
 			}
 		})
 	}
 	s.ready()
+	s.drainBacklog()
 	s.b.relieve()
+}
+
+// heard counts what is done with of a topic's messages that are in the window, as the consumer has
+// queues, too: there is no copy of them.
+func (s *consumer) heard(e *window.Entry[*queue.Copy]) {
+	if d := s.b.dests[e.Destination]; e.Ref == nil && d != nil {
+		d.counts.Dequeued++
+		s.b.counts.Dequeued++
+	}
 }
 
 // consume removes a copy that was consumed; whoever waits for its message to be safe need not wait
@@ -131,7 +150,7 @@ func appendOnce(list []*consumer, s *consumer) []*consumer {
 // new one of that name.
 func (b *Broker) home(name message.Destination, c *queue.Copy) *destination {
 	d := b.dests[name]
-	if d == nil || d.queue == nil || d.queue.Outstanding(c.Seq) != c {
+	if c == nil || d == nil || d.queue == nil || d.queue.Outstanding(c.Seq) != c {
 		return nil
 	}
 	return d

@@ -13,13 +13,15 @@ import (
 )
 
 // consumer is a client's subscription. On queues it is offered copies through a slot per queue; on
-// topics every message comes to it and waits in its backlog. One window covers all its queues.
+// topics every message comes to it and waits in its backlog. One window covers all its queues, and
+// its topics if it has both: what it acknowledges is a range of all that it got.
 type consumer struct {
 	b        *Broker
 	conn     *Connection
 	info     *message.ConsumerInfo
 	selector *selector.Selector
 	members  []message.Destination // of the destination, as written
+	mixed    bool                  // members are queues and topics: the window has both
 
 	window    *window.Window[*queue.Copy]
 	slots     []consumerSlot
@@ -83,6 +85,7 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 	s := &consumer{b: c.b, conn: c, info: info, selector: sel,
 		members: info.Destination.Split(), backlog: backlog{memory: c.b.memory}}
 	for _, m := range s.members {
+		s.mixed = s.mixed || m.IsTopic() != s.members[0].IsTopic()
 		if m.IsPattern() || m.IsAdvisory() {
 			continue
 		}
@@ -344,6 +347,10 @@ func (s *consumer) giveBack(last int64) {
 	back := map[*destination][]*queue.Copy{}
 	var order []*destination
 	s.window.Each(func(e *window.Entry[*queue.Copy]) {
+		saw := seen && e.Number <= written
+		if e.Message.BrokerSequence == last {
+			seen = false
+		}
 		c := e.Ref
 		d := s.home(e.Destination, c)
 		if d == nil {
@@ -353,12 +360,9 @@ func (s *consumer) giveBack(last int64) {
 			c.Owner = tx
 			return
 		}
-		if seen && e.Number <= written {
+		if saw {
 			c.Redelivery++
 			s.b.journal.redelivered(d, c)
-		}
-		if c.Message.BrokerSequence == last {
-			seen = false
 		}
 		if back[d] == nil {
 			order = append(order, d)

@@ -286,12 +286,16 @@ func (b *Broker) resolve(m *message.Message) []target {
 		return []target{{b.destination(m.Destination), m}}
 	}
 	var out []target
-	for _, name := range m.Destination.Split() {
+	for i, name := range m.Destination.Split() {
 		if b.mayReach(name) != nil {
 			b.unreachable(name, m)
 			continue
 		}
 		c := m.Clone()
+		if i > 0 { // a consumer says by it how far it came, and may get several copies
+			b.sequence++
+			c.BrokerSequence = b.sequence
+		}
 		c.Destination = name
 		if c.OriginalDestination.IsZero() {
 			c.OriginalDestination = m.Destination

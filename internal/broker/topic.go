@@ -102,7 +102,7 @@ func (s *consumer) topicRoom() bool {
 	if s.topicMax == 0 {
 		return s.window.Room() > 0
 	}
-	return s.inFlight < s.topicMax && s.linked()
+	return s.inFlight+s.window.Apart() < s.topicMax && s.linked()
 }
 
 // shedAdvisories makes the backlog small again.
@@ -125,12 +125,16 @@ func (s *consumer) shedAdvisories() {
 }
 
 func (s *consumer) deliver(d *destination, name message.Destination, m *message.Message) {
-	s.inFlight++
 	if d != nil {
 		s.dispatched(d)
 	}
-	if s.topicMax == 0 {
-		s.window.Unpull()
+	if s.mixed {
+		s.window.AddApart(nil, m, name, s.conn.given+1)
+	} else {
+		s.inFlight++
+		if s.topicMax == 0 {
+			s.window.Unpull()
+		}
 	}
 	s.conn.deliver(s, name, m, m.RedeliveryCounter)
 	if s.pull != nil {

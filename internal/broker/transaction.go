@@ -250,6 +250,7 @@ func (tx *transaction) takeAcked() []committing {
 	for _, s := range tx.acks {
 		s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
+			s.heard(e)
 			d := s.home(e.Destination, e.Ref)
 			if d == nil || e.Ref.Owner != any(s) && e.Ref.Owner != any(tx) {
 				return
@@ -259,6 +260,7 @@ func (tx *transaction) takeAcked() []committing {
 			acked = append(acked, committing{d, e.Ref})
 		})
 		s.ready()
+		s.drainBacklog()
 	}
 	return acked
 }

@@ -15,6 +15,7 @@ type Entry[R any] struct {
 
 	tx        message.TransactionID // acknowledged in this transaction, not committed
 	extended  bool                  // counted in the extension
+	apart     bool                  // takes none of the window's room
 	delivered bool                  // a DELIVERED ack covered it
 }
 
@@ -26,13 +27,15 @@ func (e *Entry[R]) Delivered() bool { return e.delivered }
 
 // Window holds the entries of one subscription in the order of their dispatch.
 //
-// Invariants: 0 <= extension <= number of entries; room = prefetch + extension - entries, and a
-// pull window (prefetch 0) has room for what was pulled.
+// Invariants: 0 <= extension <= number of entries; room = prefetch + extension - entries, without
+// those apart, and a pull window (prefetch 0) has room for what was pulled.
 type Window[R any] struct {
 	entries   []Entry[R] // entries[start:]
 	start     int
 	prefetch  int
 	extension int
+	apart     int  // entries apart
+	seen      int  // of them, those that reached the client
 	pulled    int  // pulls not yet answered
 	extends   bool // usePrefetchExtension
 }
@@ -73,7 +76,18 @@ func (w *Window[R]) Room() int {
 	if w.prefetch == 0 {
 		return w.pulled
 	}
-	return max(0, w.prefetch+w.extension-w.Len())
+	return max(0, w.prefetch+w.extension-(w.Len()-w.apart))
+}
+
+// Apart is how many entries apart there are of which the client did not say that they reached it.
+func (w *Window[R]) Apart() int { return w.apart - w.seen }
+
+// AddApart records a dispatch that takes none of the window's room, but is in the ranges that the
+// client acknowledges.
+func (w *Window[R]) AddApart(ref R, m *message.Message, d message.Destination, number uint64) {
+	w.Add(ref, m, d, number)
+	w.entries[len(w.entries)-1].apart = true
+	w.apart++
 }
 
 // Add records a dispatch and reports whether there is room for another.
@@ -107,27 +121,46 @@ func (w *Window[R]) Find(a *message.MessageAck) (Range, error) {
 		}
 		return Range{i, i + 1}, nil
 	}
-	r := Range{from: w.start}
-	if a.HasFirst {
-		if r.from = w.of(a.Destination, a.First, w.start); r.from < 0 {
-			return Range{}, unmatched(a, "its first message was not dispatched to this consumer")
-		}
-	}
-	last := w.of(a.Destination, a.Last, r.from)
+	last := w.of(a.Destination, a.Last, w.start)
 	if last < 0 {
 		return Range{}, unmatched(a, "its last message was not dispatched to this consumer")
 	}
-	r.to = last + 1
-	if earlier := w.index(message.Destination{}, a.First, w.start); a.HasFirst &&
-		int(a.Count) != w.open(r) && int(a.Count) == w.open(Range{earlier, r.to}) {
-		r.from = earlier // its first message is that of another destination of a composite
+	if !a.HasFirst || a.Type == message.DeliveredAck { // its first one may be consumed already
+		return w.fits(a, Range{w.start, last + 1})
 	}
+	first := w.of(a.Destination, a.First, w.start)
+	if first < 0 {
+		return Range{}, unmatched(a, "its first message was not dispatched to this consumer")
+	}
+	r := Range{first, last + 1}
+	if int(a.Count) != w.open(r) {
+		r.from = w.counted(a, r)
+	}
+	if r.from >= r.to {
+		return Range{}, unmatched(a, "its last message was not dispatched to this consumer")
+	}
+	return w.fits(a, r)
+}
+
+// fits refuses a range that is not as long as the acknowledgement says.
+func (w *Window[R]) fits(a *message.MessageAck, r Range) (Range, error) {
 	if a.Type == message.StandardAck && a.Transaction.IsZero() && int(a.Count) != w.open(r) {
 		return Range{}, message.Errorf(message.Protocol,
 			"Unmatched acknowledge: expected message count (%d) differs from the %d"+
 				" dispatched between %s and %s", a.Count, w.open(r), a.First, a.Last)
 	}
 	return r, nil
+}
+
+// counted gives where a range begins whose first message has copies of other destinations, too: at
+// the one from which it has as many entries as the acknowledgement says. r is one that has not.
+func (w *Window[R]) counted(a *message.MessageAck, r Range) int {
+	for i := w.start; i < r.to; i++ {
+		if w.entries[i].Message.ID == a.First && int(a.Count) == w.open(Range{i, r.to}) {
+			return i
+		}
+	}
+	return r.from
 }
 
 // open counts the entries of the range that no transaction holds.
@@ -176,12 +209,35 @@ func (w *Window[R]) MarkDelivered(r Range, count int) {
 		return
 	}
 	for i := r.to - 1; i >= w.start && count > 0; i-- {
-		if !w.entries[i].extended {
-			w.entries[i].extended = true
-			w.extension++
-		}
+		w.extend(&w.entries[i])
 		count--
 	}
+}
+
+// extend makes the room of an entry that reached the client.
+func (w *Window[R]) extend(e *Entry[R]) {
+	switch {
+	case e.extended:
+		return
+	case e.apart:
+		w.seen++
+	default:
+		w.extension++
+	}
+	e.extended = true
+}
+
+// contract takes back what extend made.
+func (w *Window[R]) contract(e *Entry[R]) {
+	switch {
+	case !e.extended:
+		return
+	case e.apart:
+		w.seen--
+	default:
+		w.extension--
+	}
+	e.extended = false
 }
 
 // Take removes the entries of the range that no transaction holds and gives them to f.
@@ -200,10 +256,11 @@ func (w *Window[R]) Take(r Range, f func(*Entry[R])) {
 	w.close(kept, r.to)
 }
 
-// drop gives back what the entry counts in the extension.
+// drop forgets what an entry counted that is removed.
 func (w *Window[R]) drop(e *Entry[R]) {
-	if e.extended {
-		w.extension--
+	w.contract(e)
+	if e.apart {
+		w.apart--
 	}
 }
 
@@ -234,9 +291,8 @@ func (w *Window[R]) Hold(r Range, tx message.TransactionID) {
 			continue
 		}
 		e.tx, e.delivered = tx, true
-		if w.extends && w.prefetch > 0 && !e.extended {
-			e.extended = true
-			w.extension++
+		if w.extends && w.prefetch > 0 {
+			w.extend(e)
 		}
 	}
 }
@@ -257,10 +313,7 @@ func (w *Window[R]) Rollback(tx message.TransactionID) {
 	for i := w.start; i < len(w.entries); i++ {
 		if e := &w.entries[i]; e.tx == tx {
 			e.tx = message.TransactionID{}
-			if e.extended {
-				e.extended = false
-				w.extension--
-			}
+			w.contract(e)
 		}
 	}
 }

@@ -201,7 +201,7 @@ func TestTheWindowAgreesWithAList(t *testing.T) {
 	})
 }
 
-func take(t *rapid.T, w *Window[int], a *message.MessageAck) {
+func take(t rapid.TB, w *Window[int], a *message.MessageAck) {
 	r, err := w.Find(a)
 	if err != nil {
 		t.Fatal(err)
