@@ -52,7 +52,7 @@ func (c *Conn) hear(l line) {
 // Session opens a session.
 func (c *Conn) Session(mode Mode) *Session {
 	c.t.Helper()
-	s := &Session{t: c.t, p: c.p, id: name("s")}
+	s := &Session{t: c.t, p: c.p, id: name("s"), mode: mode}
 	args := pairs{"on": c.id, "id": s.id, "mode": string(mode)}
 	if _, _, err := c.p.call("session", args, 0); err != nil {
 		c.t.Fatal(err)
@@ -71,6 +71,12 @@ func (c *Conn) Consumer(dest string) *Consumer {
 func (c *Conn) Send(dest string, n int, body string) []string {
 	c.t.Helper()
 	return c.session().Send(SendOptions{Dest: dest, N: n, Body: body})
+}
+
+// Put sends what o says in the connection's own automatic session.
+func (c *Conn) Put(o SendOptions) []string {
+	c.t.Helper()
+	return c.session().Send(o)
 }
 
 // session is the connection's own automatic session.

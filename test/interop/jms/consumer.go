@@ -110,6 +110,9 @@ func (c *Consumer) Receive(n int, wait time.Duration) []Msg {
 // Ack acknowledges the last message received, with mode Client all that came before it too.
 func (c *Consumer) Ack() error { return c.AckID("") }
 
+// AckCopy is AckID for one of several copies of a message.
+func (c *Consumer) AckCopy(m Msg) error { return c.AckID(m.ID + " " + m.Dest) }
+
 // AckID acknowledges one message of a session of mode Client or Individual.
 func (c *Consumer) AckID(id string) error {
 	args := pairs{"session": c.session, "on": c.id}

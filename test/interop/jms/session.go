@@ -9,10 +9,14 @@ import (
 
 // Session is a JMS session: what is asked of it runs one after the other.
 type Session struct {
-	t  testing.TB
-	p  *process
-	id string
+	t    testing.TB
+	p    *process
+	id   string
+	mode Mode
 }
+
+// Mode is how the session acknowledges.
+func (s *Session) Mode() Mode { return s.mode }
 
 // SendOptions say what to send. {} in bodies, properties and correlation ids becomes the number of
 // the message.

@@ -78,11 +78,16 @@ final class Consumer {
         }
     }
 
+    /** Copies of one message to several destinations have one id. */
+    private static String key(Message m) throws JMSException {
+        return m.getJMSMessageID() + " " + m.getJMSDestination();
+    }
+
     private void hold(Message m) throws JMSException {
         if (holds) {
             synchronized (held) {
-                held.remove(m.getJMSMessageID());
-                held.put(m.getJMSMessageID(), m);
+                held.remove(key(m));
+                held.put(key(m), m);
             }
         }
     }
@@ -92,7 +97,12 @@ final class Consumer {
         Message chosen = null;
         synchronized (held) {
             if (command.has("msgid")) {
-                chosen = held.remove(command.get("msgid"));
+                for (Map.Entry<String, Message> e : held.entrySet()) {
+                    if (chosen == null && (e.getKey() + " ").startsWith(command.get("msgid") + " ")) {
+                        chosen = e.getValue();
+                    }
+                }
+                held.values().remove(chosen);
             } else {
                 for (Message m : held.values()) {
                     chosen = m;
