@@ -106,9 +106,10 @@ type Broker struct {
 	memory   *usage.Usage
 	eviction eviction
 
-	dests map[message.Destination]*destination
-	order []*destination // dests in the order of their making
-	wild  []*consumer    // consumers of patterns, joined by each new matching destination
+	dests  map[message.Destination]*destination
+	order  []*destination // dests in the order of their making
+	topics []*destination // those of them that have names and keep messages for durables
+	wild   []*consumer    // consumers of patterns, joined by each new matching destination
 	// orphans are consumers of destinations that were removed under them: they are on them again
 	// when these are made again.
 	orphans  map[message.Destination][]*consumer
@@ -131,7 +132,7 @@ type Broker struct {
 	dirty       []*queueHost   // queues to dispatch at the end of the turn
 
 	subscriptions map[subscriptionKey]*subscription
-	durables      []*subscription // in the order of their making
+	durables      durables
 
 	sequence int64 // brokerSequenceId of the last message
 	logged   int64 // the last sequence in a log
@@ -165,6 +166,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 		counts:        Counts{Reasons: map[message.Reason]int64{}},
 	}
 	b.journal = newJournal(b, storage)
+	b.durables.naming = map[message.Destination][]*subscription{}
 	b.advisories.exact = map[string][]*consumer{}
 	b.networks.init()
 	b.replies.init()

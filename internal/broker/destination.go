@@ -86,13 +86,15 @@ type destination struct {
 	usage  *usage.Usage
 	gone   bool
 
-	queue     *queue.Queue    // queues
-	logged    uint64          // the last sequence in a topic's log
-	head      uint64          // of the log, as last handed over
-	floor     uint64          // while a batch is made: the lowest message put into the log
-	looked    bool            // by raiseLogs
-	sub       *subscription   // whose queue this is
-	subs      []*subscription // those that a topic keeps messages for
+	queue     *queue.Queue  // queues
+	logged    uint64        // the last sequence in a topic's log
+	head      uint64        // of the log, as last handed over
+	floor     uint64        // while a batch is made: the lowest message put into the log
+	looked    bool          // is in the journal's looks
+	sub       *subscription // whose queue this is
+	shares    []*share      // of the subscriptions that a topic keeps messages for
+	keepers   []*share      // those with last > 0
+	blocker   int           // in keepers, where holding.blocked goes on
 	host      *queueHost
 	consumers []*consumer // clients' consumers, in the order of their making
 	nets      []*netSub   // bridges' subscriptions
@@ -219,9 +221,8 @@ func (b *Broker) make(name message.Destination, id store.DestID) *destination {
 	b.dests[name] = d
 	b.order = append(b.order, d)
 	if name.Kind == message.Topic {
-		for _, s := range b.durables {
-			s.joinTopic(d)
-		}
+		b.topics = append(b.topics, d)
+		b.durables.join(d)
 	}
 	return d
 }
@@ -346,6 +347,9 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 			b.order = append(b.order[:i], b.order[i+1:]...)
 			break
 		}
+	}
+	if d.name.Kind == message.Topic {
+		b.topics = slices.DeleteFunc(b.topics, func(o *destination) bool { return o == d })
 	}
 	b.networks.pageLoaded(d)
 	b.endBrowses(d)

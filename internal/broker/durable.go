@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -23,13 +24,13 @@ type subscription struct {
 	key      subscriptionKey
 	dest     *destination // its queue; named as what is subscribed to, and not found by that name
 	members  []message.Destination
-	text     string // of the selector
+	patterns []message.Destination // of members
+	text     string                // of the selector
 	selector *selector.Selector
 	noLocal  bool
 
-	topics []*destination        // those there are of what is subscribed to
-	keeps  []*destination        // those whose logs have messages for it
-	kept   map[*destination]bool // is in keeps
+	shares []*share // of the topics there are of what is subscribed to
+	keeps  shares   // those with last > 0
 
 	active *consumer
 	since  time.Duration // when it became active, or was left; monotonic
@@ -41,11 +42,67 @@ func (s *subscription) record() *store.Subscription {
 		NoLocal: s.noLocal}
 }
 
-// wantsOf reports whether messages of the topic are its.
-func (s *subscription) wantsOf(topic message.Destination) bool {
-	return slices.ContainsFunc(s.members, func(m message.Destination) bool {
-		return m == topic || m.IsPattern() && policy.Matches(m, topic)
-	})
+// durables are the durable subscriptions: all in the order of their making, and by what they name,
+// so that a topic or subscription that is new does not look at all there are.
+type durables struct {
+	list     []*subscription
+	naming   map[message.Destination][]*subscription // a topic, in the order of their making
+	patterns []*subscription                         // patterns among others
+}
+
+func (l *durables) add(s *subscription) {
+	l.list = append(l.list, s)
+	for m := range s.names() {
+		l.naming[m] = append(l.naming[m], s)
+	}
+	if len(s.patterns) > 0 {
+		l.patterns = append(l.patterns, s)
+	}
+}
+
+func (l *durables) remove(s *subscription) {
+	is := func(o *subscription) bool { return o == s }
+	l.list = slices.DeleteFunc(l.list, is)
+	l.patterns = slices.DeleteFunc(l.patterns, is)
+	for m := range s.names() {
+		if l.naming[m] = slices.DeleteFunc(l.naming[m], is); len(l.naming[m]) == 0 {
+			delete(l.naming, m)
+		}
+	}
+}
+
+// join has a new topic keep its messages for the subscriptions that are of it.
+func (l *durables) join(topic *destination) {
+	for _, s := range l.naming[topic.name] {
+		s.join(topic)
+	}
+	for _, s := range l.patterns {
+		if s.coversBesides(topic.name) {
+			s.join(topic)
+		}
+	}
+}
+
+// names gives the topics that the subscription names, each once.
+func (s *subscription) names() iter.Seq[message.Destination] {
+	return func(yield func(message.Destination) bool) {
+		for i, m := range s.members {
+			if !m.IsPattern() && !slices.Contains(s.members[:i], m) && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// coversBesides reports whether a pattern of the subscription takes a topic that it does not name.
+func (s *subscription) coversBesides(topic message.Destination) bool {
+	if !slices.ContainsFunc(s.patterns, func(p message.Destination) bool {
+		return policy.Matches(p, topic)
+	}) {
+		return false
+	}
+	return len(s.patterns) == len(s.members) || topic.IsPattern() ||
+		!slices.Contains(s.members, topic)
 }
 
 // refuses tells why a message is not for the subscription, "" when it is. What its own connection
@@ -126,25 +183,31 @@ func (s *consumer) subscribe() *subscription {
 func (b *Broker) newSubscription(key subscriptionKey, name message.Destination,
 	r store.Subscription, id store.DestID) *subscription {
 	s := &subscription{b: b, key: key, members: name.Split(), text: r.Selector, noLocal: r.NoLocal,
-		kept: map[*destination]bool{}, since: b.env.Mono()}
+		since: b.env.Mono()}
+	for _, m := range s.members {
+		if m.IsPattern() {
+			s.patterns = append(s.patterns, m)
+		}
+	}
 	s.dest = b.newDestination(name, id, b.opt.Policies.Find(s.members[0]))
 	s.dest.sub = s
 	s.dest.makeQueue(b, 1)
 	b.order = append(b.order, s.dest)
 	b.subscriptions[key] = s
-	b.durables = append(b.durables, s)
-	for d := range b.named() {
-		s.joinTopic(d)
+	b.durables.add(s)
+	for m := range s.names() {
+		if d := b.dests[m]; d != nil {
+			s.join(d)
+		}
+	}
+	if len(s.patterns) > 0 {
+		for _, d := range b.topics {
+			if s.coversBesides(d.name) {
+				s.join(d)
+			}
+		}
 	}
 	return s
-}
-
-// joinTopic has a topic keep its messages for the subscription, if it is one of its topics.
-func (s *subscription) joinTopic(d *destination) {
-	if d.name.Kind == message.Topic && s.wantsOf(d.name) {
-		d.subs = append(d.subs, s)
-		s.topics = append(s.topics, d)
-	}
 }
 
 // restoreSubscription makes a subscription from its header, without a consumer.
@@ -162,22 +225,22 @@ func (b *Broker) restoreSubscription(h *store.Header) *destination {
 
 // makeSubscribed makes the topics that restored subscriptions name, and looks after their logs.
 func (b *Broker) makeSubscribed() {
-	for _, s := range b.durables {
-		for _, m := range s.members {
-			if !m.IsPattern() {
-				b.destination(m)
-			}
+	for _, s := range b.durables.list {
+		for m := range s.names() {
+			b.destination(m)
 		}
-		for _, t := range s.topics {
-			if t.reserved > 0 {
-				s.keep(t)
+		if s.dest.stored == 0 {
+			continue
+		}
+		head := s.dest.queue.OldestStored()
+		for _, h := range s.shares {
+			if h.log.logged >= head {
+				h.keep(h.log.logged)
 			}
 		}
 	}
-	for d := range b.named() {
-		if d.queue == nil {
-			b.journal.touchLog(d) // what nobody needs of it may be there still
-		}
+	for _, d := range b.topics {
+		b.journal.touchLog(d) // what nobody needs of it may be there still
 	}
 }
 
@@ -190,17 +253,18 @@ func (s *subscription) remove() {
 	d.gone = true
 	delete(b.subscriptions, s.key)
 	b.order = slices.DeleteFunc(b.order, func(o *destination) bool { return o == d })
-	b.durables = slices.DeleteFunc(b.durables, func(o *subscription) bool { return o == s })
-	for _, t := range s.topics {
-		t.subs = slices.DeleteFunc(t.subs, func(o *subscription) bool { return o == s })
-		b.journal.touchLog(t)
+	b.durables.remove(s)
+	for _, h := range s.shares {
+		h.log.shares = slices.DeleteFunc(h.log.shares, func(o *share) bool { return o == h })
 	}
+	s.through(0, false, b.journal.touchLog)
 }
 
 // unsubscribeAll removes the durable subscriptions of a topic that goes. One that is in use, or has
 // messages of other topics too, forbids it.
 func (d *destination) unsubscribeAll() error {
-	for _, s := range d.subs {
+	for _, h := range d.shares {
+		s := h.sub
 		if s.active != nil {
 			return message.Errorf(message.IllegalState,
 				"Destination still has an active subscription: %s (durable subscription %s)", d.name, s)
@@ -210,14 +274,12 @@ func (d *destination) unsubscribeAll() error {
 				" %s of %s keeps messages, maybe of it", d.name, s, s.dest.name)
 		}
 	}
-	for _, s := range slices.Clone(d.subs) {
-		if s.dest.name == d.name {
-			s.remove()
-			continue
+	for _, h := range slices.Clone(d.shares) {
+		if h.sub.dest.name == d.name {
+			h.sub.remove()
+		} else {
+			h.sub.part(d)
 		}
-		is := func(o *destination) bool { return o == d }
-		s.topics, s.keeps = slices.DeleteFunc(s.topics, is), slices.DeleteFunc(s.keeps, is)
-		delete(s.kept, d)
 	}
 	return nil
 }
@@ -237,7 +299,7 @@ func (b *Broker) watchOffline() {
 		if b.stopping {
 			return
 		}
-		for _, s := range slices.Clone(b.durables) {
+		for _, s := range slices.Clone(b.durables.list) {
 			if s.active != nil || b.env.Mono()-s.since < limit {
 				continue
 			}
@@ -312,7 +374,7 @@ func (s *consumer) home(name message.Destination, c *queue.Copy) *destination {
 // absent tells a Hopwire peer's bridge of durable subscriptions whose consumers are away: what they
 // subscribe to is wanted here all the same. ActiveMQ does not tell of them so.
 func (b *Broker) absent(tell func(string, message.Command, ...message.Property)) {
-	for _, s := range b.durables {
+	for _, s := range b.durables.list {
 		if s.active != nil {
 			continue
 		}

@@ -86,8 +86,8 @@ func (b *Broker) Explain(name message.Destination, id *message.MessageID,
 	if d.queue != nil {
 		e.todo = []*destination{d}
 	}
-	for _, s := range d.subs {
-		e.todo = append(e.todo, s.dest)
+	for _, h := range d.shares {
+		e.todo = append(e.todo, h.sub.dest)
 	}
 	e.begin()
 }
@@ -335,9 +335,9 @@ func (e *explainer) releases(r message.Reason) string {
 
 func (e *explainer) finish() {
 	x := &Explanation{Status: e.named.status(), Stored: e.stored, Found: e.found}
-	for _, s := range e.named.subs { // a topic has none itself
-		x.Status.Size += s.dest.queue.Len()
-		x.Status.InFlight += s.dest.queue.OutCount()
+	for _, h := range e.named.shares { // a topic has no copies itself
+		x.Status.Size += h.sub.dest.queue.Len()
+		x.Status.InFlight += h.sub.dest.queue.OutCount()
 	}
 	for k, n := range e.named.parkedOf {
 		if n > 0 && e.id == nil {

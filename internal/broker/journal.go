@@ -25,7 +25,7 @@ type journal struct {
 	// sequences is above the broker sequence of every stored message, durably or in a batch.
 	sequences int64
 	touched   []*destination
-	lags      []*destination // logs whose heads could not rise as far as nobody needs them
+	looks     []*destination // logs whose heads may rise in the next batch
 
 	busy    bool
 	drained func() // runs when all is durable that there is room for
@@ -156,6 +156,11 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 	d.stored--
 	d.storedBytes -= size
 	j.touch(d)
+	if d.sub != nil {
+		if t := j.b.dests[c.Message.Destination]; t != nil && t.queue == nil {
+			j.look(t)
+		}
+	}
 	op := store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: store.Seq(c.Seq),
 		Expiration: c.Message.Expiration}
 	p := j.home(c)

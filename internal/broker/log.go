@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"slices"
-
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/store"
@@ -26,7 +24,8 @@ func (b *Broker) retain(d *destination, m *message.Message, a *arrival,
 	add func(*destination, *message.Message, uint64) *queue.Copy) {
 	var log *logPut
 	seq := uint64(0)
-	for _, s := range d.subs {
+	for _, h := range d.shares {
+		s := h.sub
 		if why := s.refuses(m); why != "" {
 			s.dest.reasons[why]++
 			continue
@@ -42,6 +41,9 @@ func (b *Broker) retain(d *destination, m *message.Message, a *arrival,
 			}
 		}
 		s.dest.reserveTo(b, seq)
+		if log != nil {
+			h.keep(seq)
+		}
 		b.kept(s.dest, add(s.dest, m, seq), log, a)
 	}
 }
@@ -71,7 +73,6 @@ func (b *Broker) kept(d *destination, c *queue.Copy, log *logPut, a *arrival) {
 	if log == nil {
 		return
 	}
-	d.sub.keep(log.topic)
 	b.journal.refer(d, c, log)
 	if a != nil {
 		a.unsafe++
@@ -131,16 +132,11 @@ func (h *queueHost) trim() {
 			}
 			h.queue.Absent(from, to)
 			h.b.journal.touch(h.dest)
+			for _, k := range h.dest.sub.keeps {
+				h.b.journal.look(k.log) // the references to it were removed before
+			}
 		})
 	})
-}
-
-// keep notes that the subscription keeps messages of a log.
-func (s *subscription) keep(log *destination) {
-	if !s.kept[log] {
-		s.kept[log] = true
-		s.keeps = append(s.keeps, log)
-	}
 }
 
 // logStep is how far a log's head stays behind while messages are left, so that few batches carry
@@ -170,35 +166,29 @@ func (j *journal) floors() (logs []*destination) {
 	return logs
 }
 
-// raiseLogs has the logs that touched subscriptions are through with, or further on in, raise their
-// heads in this batch.
-func (j *journal) raiseLogs() {
-	logs := j.lags
-	j.lags = nil
-	for _, t := range logs {
+// look has the next batch see whether a log's head can rise.
+func (j *journal) look(t *destination) {
+	if !t.looked {
 		t.looked = true
+		j.looks = append(j.looks, t)
 	}
+}
+
+// raiseLogs has the logs that touched subscriptions are through with, and those that references to
+// were removed, raise their heads in this batch. The head of a log that a subscription is further
+// on in, but removed no reference to, rises when one is removed, or none is left.
+func (j *journal) raiseLogs() {
 	for _, d := range j.touched {
-		if d.sub == nil {
-			continue
+		if d.sub != nil {
+			head, keeps := j.hold.head(d)
+			d.sub.through(uint64(head), keeps, j.look)
 		}
-		head, keeps := j.hold.head(d)
-		d.sub.keeps = slices.DeleteFunc(d.sub.keeps, func(t *destination) bool {
-			if !t.looked {
-				t.looked = true
-				logs = append(logs, t)
-			}
-			over := !keeps || uint64(head) > t.logged
-			if over {
-				delete(d.sub.kept, t)
-			}
-			return over
-		})
 	}
+	logs := j.looks
+	j.looks = nil
 	for _, t := range logs {
 		t.looked = false
-		if head := uint64(j.hold.logHead(t)); head > t.head+logStep || head > t.logged &&
-			head > t.head {
+		if j.rises(t) {
 			j.touchLog(t)
 		} else {
 			j.lag(t)
@@ -206,27 +196,32 @@ func (j *journal) raiseLogs() {
 	}
 }
 
+// rises reports whether a log's head can rise as far as is worth a header: to the end, or a step.
+func (j *journal) rises(t *destination) bool {
+	above := min(t.head+logStep, max(t.head, t.logged))
+	return t.top() > above && !j.hold.blocked(t, above)
+}
+
 // lag has the next batch look again at a log that nobody keeps messages of and that has some, as
 // they were under way.
 func (j *journal) lag(t *destination) {
-	if t.floor > 0 && !t.gone && t.head <= t.logged &&
-		!slices.ContainsFunc(t.subs, func(s *subscription) bool { return s.kept[t] }) {
-		j.lags = append(j.lags, t)
+	if t.floor > 0 && !t.gone && t.head <= t.logged && len(t.keepers) == 0 {
+		j.look(t)
 	}
 }
 
 // keepAll notes, of a batch that came back, that its subscriptions keep messages: the ends of these
 // wait for room now.
 func (j *journal) keepAll(p *part) {
+	done := map[*destination]bool{}
 	for i := range p.ops {
 		d := p.notes[i].dest
-		if d == nil || d.sub == nil || d.gone || p.ops[i].Kind != store.DeleteMessage {
+		if d == nil || d.sub == nil || d.gone || p.ops[i].Kind != store.DeleteMessage || done[d] {
 			continue
 		}
-		for _, t := range d.sub.topics {
-			if t.reserved > 0 {
-				d.sub.keep(t)
-			}
+		done[d] = true
+		for _, h := range d.sub.shares {
+			h.keep(h.log.logged)
 		}
 	}
 }
@@ -248,14 +243,20 @@ func (h *holding) head(d *destination) (head store.Seq, keeps bool) {
 	return head, keeps
 }
 
+// top is the sequence that a log's head cannot rise above, whoever needs its messages.
+func (d *destination) top() uint64 {
+	top := min(d.logged+1, d.reserved)
+	if d.floor > 0 {
+		top = min(top, d.floor)
+	}
+	return top
+}
+
 // logHead is the sequence that no subscription needs a message of the log below.
 func (h *holding) logHead(d *destination) store.Seq {
-	head := store.Seq(min(d.logged+1, d.reserved))
-	if d.floor > 0 {
-		head = min(head, store.Seq(d.floor))
-	}
-	for _, s := range d.subs {
-		if x, keeps := h.head(s.dest); keeps && s.kept[d] {
+	head := store.Seq(d.top())
+	for _, k := range d.keepers {
+		if x, keeps := h.head(k.sub.dest); keeps {
 			head = min(head, x)
 		}
 	}

@@ -28,7 +28,7 @@ const storeLook = time.Second
 
 // isStored reports whether a message to the destination goes to the store.
 func (b *Broker) isStored(d *destination, m *message.Message) bool {
-	return m.Persistent && b.opt.Persistent && (d.stores() || len(d.subs) > 0)
+	return m.Persistent && b.opt.Persistent && (d.stores() || len(d.shares) > 0)
 }
 
 // awaitSpace parks an arrival while there is no room for it.

@@ -79,7 +79,7 @@ func (b *Broker) Status() Status {
 		s.Destinations = append(s.Destinations, one)
 	}
 	s.Destinations = append(s.Destinations, b.replies.status()...)
-	for _, d := range b.durables {
+	for _, d := range b.durables.list {
 		s.Subscriptions = append(s.Subscriptions, d.status())
 	}
 	for _, c := range b.connOrder {
