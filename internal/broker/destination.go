@@ -114,11 +114,12 @@ type destination struct {
 	loading   []func() // what waits for the receipts
 	went      []func() // and what they are told before
 
-	parked     []*arrival                     // sends that wait for space
-	parkedOf   [classes]int                   // of parked, by what they wait for the room of
-	lack       [classes]message.Reason        // what room each class of parked lacks
-	waiting    map[message.ProducerID]waiting // of parked
-	peersBytes int64                          // of peers' stored sends in parked
+	parked     []*arrival                      // sends that wait for space
+	parkedOf   [classes]int                    // of parked, by what they wait for the room of
+	lack       [classes]message.Reason         // what room each class of parked lacks
+	waiting    map[message.ProducerID]*waiting // of parked
+	mixed      bool                            // the lines of waiting are to be made anew
+	peersBytes int64                           // of peers' stored sends in parked
 
 	owner         *Connection      // of a temporary destination
 	ownerPeer     message.BrokerID // of a mirror

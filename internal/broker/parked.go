@@ -37,22 +37,70 @@ func (a *arrival) onlyDisk() bool {
 	return a.peer != nil && a.wait.stored && a.wait.class == stored
 }
 
-// waiting counts the parked sends of one producer at a destination.
-type waiting struct{ all, stored int }
+// waiting are the parked sends of one producer at a destination: those that do not go to the store,
+// and those that do.
+type waiting struct{ plain, stored line }
+
+// line are sends in the order of their parking. What left stays in sends until somebody looks.
+type line struct {
+	n     int // that wait
+	sends []*arrival
+}
+
+// of gives the line of an arrival that is parked.
+func (w *waiting) of(a *arrival) *line {
+	if a.wait.stored {
+		return &w.stored
+	}
+	return &w.plain
+}
+
+// last gives the one parked last, nil when none waits.
+func (l *line) last(d *destination) *arrival {
+	if l.n == 0 {
+		return nil
+	}
+	for ; !d.parks(l.sends[len(l.sends)-1]); l.sends = l.sends[:len(l.sends)-1] {
+		l.sends[len(l.sends)-1] = nil
+	}
+	return l.sends[len(l.sends)-1]
+}
+
+// count counts one in or out.
+func (l *line) count(d *destination, sign int) {
+	l.n += sign
+	if len(l.sends) > 2*l.n+holesFew {
+		l.sends = slices.DeleteFunc(l.sends, func(a *arrival) bool { return !d.parks(a) })
+	}
+}
+
+// relines makes the lines of all producers anew.
+func (d *destination) relines() {
+	d.mixed = false
+	for _, w := range d.waiting {
+		w.plain.sends, w.stored.sends = w.plain.sends[:0], w.stored.sends[:0]
+	}
+	for _, a := range d.parked {
+		if d.parks(a) {
+			l := d.waiting[a.m.ID.Producer].of(a)
+			l.sends = append(l.sends, a)
+		}
+	}
+}
 
 // countWait counts a parked arrival in or out.
 func (d *destination) countWait(a *arrival, sign int) {
 	d.parkedOf[a.wait.class] += sign
 	if d.waiting == nil {
-		d.waiting = map[message.ProducerID]waiting{}
+		d.waiting = map[message.ProducerID]*waiting{}
 	}
 	w := d.waiting[a.m.ID.Producer]
-	w.all += sign
-	if a.wait.stored {
-		w.stored += sign
+	if w == nil {
+		w = &waiting{}
+		d.waiting[a.m.ID.Producer] = w
 	}
-	d.waiting[a.m.ID.Producer] = w
-	if w.all == 0 {
+	w.of(a).count(d, sign)
+	if w.plain.n+w.stored.n == 0 {
 		delete(d.waiting, a.m.ID.Producer)
 	}
 	bytes := int64(sign) * a.wait.size
@@ -73,6 +121,7 @@ func (d *destination) recount(a *arrival, k class, isStored bool) {
 	d.countWait(a, -1)
 	a.wait.class, a.wait.stored = k, isStored
 	d.countWait(a, 1)
+	d.mixed = true
 }
 
 // reclass looks again at what goes to the store: of a topic that depends on its subscriptions.
@@ -105,16 +154,20 @@ func (d *destination) parkedCount() (n int) {
 // for memory, whoever waits for some.
 func (d *destination) behind(a *arrival) *arrival {
 	w := d.waiting[a.m.ID.Producer]
-	passes := a.peer != nil && a.b.isStored(d, a.m)
-	if w.all == 0 || passes && w.stored == 0 {
+	if w == nil {
 		return nil
 	}
-	for _, p := range slices.Backward(d.parked) {
-		if d.parks(p) && p.m.ID.Producer == a.m.ID.Producer && (!passes || p.wait.stored) {
-			return p
-		}
+	if d.mixed {
+		d.relines()
 	}
-	return nil
+	last := w.stored.last(d)
+	if a.peer != nil && a.b.isStored(d, a.m) {
+		return last
+	}
+	if p := w.plain.last(d); last == nil || p != nil && p.wait.at > last.wait.at {
+		return p
+	}
+	return last
 }
 
 // setLack notes what a class lacks. What peers sent and waits for the disk alone does not count as
@@ -144,6 +197,9 @@ func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason
 	}
 	d.parked = append(d.parked, a)
 	d.countWait(a, 1)
+	if l := d.waiting[a.m.ID.Producer].of(a); !d.mixed {
+		l.sends = append(l.sends, a)
+	}
 	if a.conn != nil {
 		a.conn.parkedBytes += a.wait.size
 	}
