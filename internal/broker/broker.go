@@ -197,15 +197,26 @@ func (b *Broker) EndTurn() {
 	b.evict()
 }
 
+// dispatchTime is how long the queues of one turn may deliver, looked at once in dispatchStep: one
+// message wakes as many as its topic has durable subscriptions.
+const (
+	dispatchTime = 2 * time.Millisecond
+	dispatchStep = 64
+)
+
 // dispatch lets the queues that woke deliver, each once: dispatches that wake each other must not
 // hold the loop, and what is left is done in the next turn.
 func (b *Broker) dispatch() {
 	if len(b.dirty) == 0 {
 		return
 	}
-	dirty := b.dirty
+	dirty, until := b.dirty, b.env.Mono()+dispatchTime
 	b.dirty = nil
-	for _, h := range dirty {
+	for i, h := range dirty {
+		if i%dispatchStep == dispatchStep-1 && b.env.Mono() >= until {
+			b.dirty = append(dirty[i:len(dirty):len(dirty)], b.dirty...)
+			break
+		}
 		h.dirty = false
 		if !h.dest.gone {
 			h.queue.Dispatch()

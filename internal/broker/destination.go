@@ -379,7 +379,9 @@ func (h *queueHost) Wake(*queue.Queue) {
 	if !h.dirty {
 		h.dirty = true
 		h.b.dirty = append(h.b.dirty, h)
-		h.b.env.Soon(func() {})
+		if len(h.b.dirty) == 1 {
+			h.b.env.Soon(func() {})
+		}
 	}
 }
 

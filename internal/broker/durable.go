@@ -25,6 +25,7 @@ type subscription struct {
 	dest     *destination // its queue; named as what is subscribed to, and not found by that name
 	members  []message.Destination
 	patterns []message.Destination // of members
+	record   store.Subscription    // as the store keeps it; is not changed
 	text     string                // of the selector
 	selector *selector.Selector
 	noLocal  bool
@@ -34,12 +35,6 @@ type subscription struct {
 
 	active *consumer
 	since  time.Duration // when it became active, or was left; monotonic
-}
-
-// record is the subscription as the store keeps it.
-func (s *subscription) record() *store.Subscription {
-	return &store.Subscription{ClientID: s.key.clientID, Name: s.key.name, Selector: s.text,
-		NoLocal: s.noLocal}
 }
 
 // durables are the durable subscriptions: all in the order of their making, and by what they name,
@@ -184,6 +179,8 @@ func (b *Broker) newSubscription(key subscriptionKey, name message.Destination,
 	r store.Subscription, id store.DestID) *subscription {
 	s := &subscription{b: b, key: key, members: name.Split(), text: r.Selector, noLocal: r.NoLocal,
 		since: b.env.Mono()}
+	s.record = store.Subscription{ClientID: key.clientID, Name: key.name, Selector: s.text,
+		NoLocal: s.noLocal}
 	for _, m := range s.members {
 		if m.IsPattern() {
 			s.patterns = append(s.patterns, m)

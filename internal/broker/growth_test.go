@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -89,5 +90,107 @@ func TestAStartLooksAtEachSubscriptionOnce(t *testing.T) {
 			h.b = New(h, h, c.headers, Options{Name: "b", ID: "ID:b", Persistent: true})
 			h.b.EndTurn()
 		})
+	}
+}
+
+// stepped lets everything happen and gives the longest time for which the loop was held.
+func (h *house) stepped() (most time.Duration) {
+	timed := func(f func()) {
+		began := time.Now()
+		f()
+		most = max(most, time.Since(began))
+	}
+	h.answers = timed
+	defer func() { h.answers = nil }()
+	for {
+		timed(h.b.EndTurn)
+		switch {
+		case len(h.soon) > 0:
+			f := h.soon[0]
+			h.soon = h.soon[1:]
+			timed(f)
+		case len(h.jobs) > 0:
+			f := h.jobs[0]
+			h.jobs = h.jobs[1:]
+			f()
+		default:
+			return most
+		}
+	}
+}
+
+func TestAMessageToManyDurablesHoldsTheLoopForAShortTime(t *testing.T) {
+	for _, active := range []bool{false, true} {
+		h := quick(t, nil)
+		began := time.Now()
+		h.mono = func() time.Duration { return time.Since(began) }
+		const many = 10_000
+		var readers []*reader
+		for n := range many {
+			r := h.subscribe(fmt.Sprint("c", n), "s", "T", nil)
+			if readers = append(readers, r); !active {
+				r.leave()
+			}
+		}
+		g := h.connect("g", "g", "", nil)
+		g.do(&message.ProducerInfo{ID: message.ProducerID{Connection: "g", Session: 1, Value: 1}})
+		var sends, pieces []time.Duration
+		for n := range int64(21) {
+			m := g.mail("g", topicNamed("T"), n+1)
+			began := time.Now()
+			g.Handle(m)
+			sends = append(sends, time.Since(began))
+			pieces = append(pieces, h.stepped())
+		}
+		slices.Sort(sends)
+		slices.Sort(pieces)
+		t.Logf("a send %v, the longest piece behind it %v; consumers there: %v", sends[10],
+			pieces[10], active)
+		if sends[10] > 50*time.Millisecond || pieces[10] > 50*time.Millisecond {
+			t.Errorf("the loop is held for %v and %v", sends[10], pieces[10])
+		}
+		if !active {
+			continue
+		}
+		longest(t, "10,000 acknowledgements in 100 turns", 2*time.Second, func() {
+			for n, r := range readers {
+				r.Handle(&message.MessageAck{Consumer: r.id, Destination: topicNamed("T"),
+					Last: r.got[0], HasLast: true, Count: 1, Type: message.StandardAck})
+				if n%100 == 99 {
+					h.turn()
+				}
+			}
+		})
+	}
+}
+
+func TestQueuesThatOneMessageWakesDoNotDeliverInOneTurn(t *testing.T) {
+	h := open(t, nil, nil)
+	const many = 5 * dispatchStep
+	var readers []*reader
+	for n := range many {
+		readers = append(readers, h.subscribe(fmt.Sprint("c", n), "s", "T", nil))
+	}
+	now := h.now
+	h.mono = func() time.Duration { now += dispatchTime / 4; return now }
+	g := h.connect("g", "g", "", nil)
+	first, second := g.mail("g", topicNamed("T"), 1), g.mail("g", topicNamed("T"), 2)
+	got := func() (n int) {
+		for _, r := range readers {
+			n += len(r.got)
+		}
+		return n
+	}
+	g.Handle(first)
+	h.b.EndTurn()
+	if n := got(); n == 0 || n == many {
+		t.Errorf("%d of %d have it after a turn", n, many)
+	}
+	g.Handle(second) // what comes meanwhile wakes nobody twice
+	h.turn()
+	for n, r := range readers {
+		if r.bodies() != "1 2" {
+			t.Fatalf("client %d has %q", n, r.bodies())
+		}
 	}
 }

@@ -61,9 +61,9 @@ func (h *holding) count(op store.Op, n note, sign int64) {
 	}
 }
 
-// header gives a destination's header as it is without what is held.
-func (h *holding) header(d *destination) *store.Header {
-	out := d.header()
+// header fills in a destination's header as it is without what is held.
+func (h *holding) header(d *destination, out *store.Header) {
+	d.header(out)
 	if x := h.deltas[d]; x != nil {
 		out.Count -= x.count
 		out.Bytes -= x.bytes
@@ -73,7 +73,6 @@ func (h *holding) header(d *destination) *store.Header {
 	} else {
 		out.Head, _ = h.head(d)
 	}
-	return out
 }
 
 // refused takes a batch back that the store has no room for.

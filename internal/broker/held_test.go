@@ -174,7 +174,9 @@ type recorder struct {
 }
 
 func (r *recorder) Commit(b *store.Batch, done func(error)) {
-	r.batches = append(r.batches, b)
+	seen := *b // its changes are gone when it is durable
+	seen.Ops = slices.Clone(b.Ops)
+	r.batches = append(r.batches, &seen)
 	r.house.Commit(b, done)
 }
 

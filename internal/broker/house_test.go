@@ -28,7 +28,9 @@ type house struct {
 	space  func() store.Space // instead of the disk's
 
 	committing func(*store.Batch) // sees all batches
-	unchecked  bool               // the disk is not looked through after each batch
+	mono       func() time.Duration
+	answers    func(f func()) // runs what a batch is answered with; nil just runs it
+	unchecked  bool           // the disk is not looked through after each batch
 }
 
 type timer struct {
@@ -38,10 +40,16 @@ type timer struct {
 
 func (t *timer) Stop() { t.f = nil }
 
-func (h *house) Wall() int64         { return int64(h.now/time.Millisecond) + 1_000_000 }
-func (h *house) Mono() time.Duration { return h.now }
-func (h *house) Soon(f func())       { h.soon = append(h.soon, f) }
-func (h *house) Rand() uint64        { h.rnd++; return h.rnd }
+func (h *house) Wall() int64 { return int64(h.now/time.Millisecond) + 1_000_000 }
+func (h *house) Mono() time.Duration {
+	if h.mono != nil {
+		return h.mono()
+	}
+	return h.now
+}
+
+func (h *house) Soon(f func()) { h.soon = append(h.soon, f) }
+func (h *house) Rand() uint64  { h.rnd++; return h.rnd }
 
 func (h *house) After(d time.Duration, f func()) loop.Timer {
 	t := &timer{h.now + d, f}
@@ -66,6 +74,10 @@ func (h *house) Commit(b *store.Batch, done func(error)) {
 			if err := h.disk.Check(); err != nil {
 				h.t.Error(err)
 			}
+		}
+		if h.answers != nil {
+			h.answers(func() { done(err) })
+			return
 		}
 		done(err)
 	})

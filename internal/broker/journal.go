@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"strconv"
 
 	"hopwire/internal/broker/queue"
@@ -17,6 +18,7 @@ type journal struct {
 
 	now   part // collects
 	held  part // waits for room in the store
+	spare part // empty; its memory is for the next one
 	hold  holding
 	parts uint64 // ever begun
 	unit  uint64 // the open unit, 0 for none
@@ -77,7 +79,31 @@ func newJournal(b *Broker, storage Storage) journal {
 
 func (j *journal) newPart() part {
 	j.parts++
-	return part{gen: j.parts}
+	p := j.spare
+	j.spare, p.gen = part{}, j.parts
+	return p
+}
+
+// spareMost bounds how many changes a part may have whose memory is used again.
+const spareMost = 1 << 15
+
+// reuse keeps the memory of a part that is durable for the next one: one message of a topic with
+// many subscriptions takes much of it.
+func (j *journal) reuse(p *part) {
+	if cap(p.ops) > spareMost {
+		return
+	}
+	clear(p.ops)
+	clear(p.notes)
+	clear(p.copies)
+	clear(p.waits)
+	j.spare = part{ops: p.ops[:0], notes: p.notes[:0], copies: p.copies[:0], waits: p.waits[:0]}
+}
+
+// grow makes room for so many more puts.
+func (p *part) grow(n int) {
+	p.ops, p.notes = slices.Grow(p.ops, n), slices.Grow(p.notes, n)
+	p.copies = slices.Grow(p.copies, n)
 }
 
 // enter opens a unit, unless one is open; leave closes what enter opened.
@@ -283,12 +309,15 @@ func (j *journal) flush() {
 	floors := j.floors()
 	j.raiseLogs()
 	p, touched, reads := j.now, j.touched, j.reads
-	for _, d := range touched {
+	headers := make([]store.Header, len(touched))
+	p.ops = slices.Grow(p.ops, len(touched))
+	for i, d := range touched {
 		d.touched = false
 		if !d.gone {
 			d.headed = true
 			d.delivered.handed = d.delivered.below
-			h := j.hold.header(d)
+			h := &headers[i]
+			j.hold.header(d, h)
 			if d.queue == nil {
 				d.head = uint64(h.Head)
 				j.lag(d)
@@ -309,6 +338,7 @@ func (j *journal) flush() {
 				d.delivered.committed()
 			}
 			j.committed(&p)
+			j.reuse(&p)
 		case message.KindOf(err) == message.Limit:
 			p.ops = p.ops[:len(p.notes)]
 			for _, d := range touched {
@@ -358,15 +388,15 @@ func (j *journal) drain(f func()) {
 	j.flush()
 }
 
-// header gives the destination's header for the store.
-func (d *destination) header() *store.Header {
-	h := &store.Header{ID: d.id, Destination: d.name, Reserved: store.Seq(d.reserved),
+// header fills in the destination's header for the store.
+func (d *destination) header(h *store.Header) {
+	*h = store.Header{ID: d.id, Destination: d.name, Reserved: store.Seq(d.reserved),
 		Count: d.stored, Bytes: d.storedBytes}
 	if d.queue != nil {
 		h.DeliveredBelow = store.Seq(d.delivered.below)
 	}
 	if d.sub != nil {
-		h.Subscription = d.sub.record()
+		h.Subscription = &d.sub.record
 	}
 	if len(d.marks) > 0 {
 		h.ForwardedBelow = make(map[message.BrokerID]store.Seq, len(d.marks))
@@ -374,5 +404,4 @@ func (d *destination) header() *store.Header {
 			h.ForwardedBelow[peer] = store.Seq(seq)
 		}
 	}
-	return h
 }

@@ -37,6 +37,7 @@ func (b *Broker) retain(d *destination, m *message.Message, a *arrival,
 		if seq == 0 {
 			seq = b.nextLogged(m)
 			if m.Persistent && b.opt.Persistent {
+				b.journal.now.grow(len(d.shares) + 1)
 				log = b.journal.log(d, seq, m)
 			}
 		}

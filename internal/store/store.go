@@ -114,7 +114,7 @@ type Op struct {
 	Seq        Seq
 	Source     DestID           // a log
 	Message    *message.Message // not changed by anybody after it was handed over
-	Header     *Header          // a copy made for the batch
+	Header     *Header          // is not kept: it is one of those of its batch
 	Expiration int64            // ms since the epoch, 0 never
 	Count      int32
 	Peer       message.BrokerID
@@ -180,7 +180,8 @@ type Store interface {
 	Headers() ([]Header, error)
 	// Meta gives a small fact, nil when there is none.
 	Meta(name string) ([]byte, error)
-	// Apply makes the batches durable, in order, with one sync. When it fails with an error of
+	// Apply makes the batches durable, in order, with one sync. It keeps nothing of them but messages,
+	// as their memory is used again. When it fails with an error of
 	// kind message.Limit nothing of the batches is there and the call may be repeated; after any
 	// other error the process must not go on. A put is refused (Internal) unless its destination
 	// has a header at the end of its batch with Head <= seq < Reserved.

@@ -114,7 +114,8 @@ func (s *state) putHeader(h *store.Header) error {
 		return message.Errorf(message.Internal,
 			"store: a header of destination %d makes it another subscription", h.ID)
 	}
-	d.header = h
+	kept := *h // it may be one of many of its batch
+	d.header = &kept
 	if d.log {
 		s.used -= d.msgs.raise(h.Head)
 	}
