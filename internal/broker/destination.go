@@ -313,8 +313,9 @@ func (d *destination) reserveTo(b *Broker, seq uint64) {
 	}
 }
 
-// remove deletes a destination with all its messages. It fails while somebody consumes, unless
-// forced.
+// removeDestination deletes a destination with all its messages. It fails while somebody consumes,
+// unless forced; of a topic also while a durable subscription of more than it is in use or keeps
+// messages.
 func (b *Broker) removeDestination(d *destination, force bool) error {
 	if !force && (len(d.consumers) > 0 || len(d.nets) > 0) {
 		return message.Errorf(message.IllegalState,
@@ -428,13 +429,12 @@ func (h *queueHost) readStored(from, to uint64, done func(c []*queue.Copy, compl
 	})
 }
 
-// copies gives what can be read of a page.
+// copies gives what can be read of a page. What cannot be read ends.
 func (h *queueHost) copies(page []store.Stored) []*queue.Copy {
 	copies := make([]*queue.Copy, 0, len(page))
 	for _, s := range page {
 		if s.Message == nil {
-			h.b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: h.dest.name, Count: 1,
-				Text: "a stored message is left out: " + s.Damage.Error()})
+			h.lose(&s)
 			continue
 		}
 		copies = append(copies, &queue.Copy{Seq: uint64(s.Seq), Message: s.Message,
@@ -443,6 +443,22 @@ func (h *queueHost) copies(page []store.Stored) []*queue.Copy {
 			Suspect: uint64(s.Seq) < h.dest.delivered.boot})
 	}
 	return copies
+}
+
+// lose ends a stored message that cannot be read, before the head of its queue or log rises over
+// it. One that is read by several meanwhile ends once.
+func (h *queueHost) lose(s *store.Stored) {
+	b, d := h.b, h.dest
+	if !h.queue.Lose(uint64(s.Seq)) {
+		return
+	}
+	defer b.journal.leave(b.journal.enter())
+	b.journal.lose(d, s)
+	b.journal.afterUnit(func() { h.queue.Erased(uint64(s.Seq)) })
+	d.reasons[message.Unreadable]++
+	b.counts.Reasons[message.Unreadable]++
+	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
+		Text: "a stored message is lost: " + s.Damage.Error()})
 }
 
 // RaiseMark implements queue.Host.

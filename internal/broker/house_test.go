@@ -92,7 +92,7 @@ func (h *house) Page(r store.PageRequest, done func([]store.Stored, error)) {
 		page, err := h.disk.Page(r)
 		for i, st := range page {
 			if h.bad[st.Seq] {
-				page[i] = store.Stored{Seq: st.Seq,
+				page[i] = store.Stored{Seq: st.Seq, Expiration: st.Message.Expiration,
 					Damage: message.Errorf(message.Corrupt, "%d is damaged", st.Seq)}
 			}
 		}

@@ -181,6 +181,9 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 	size := c.Message.Size()
 	d.stored--
 	d.storedBytes -= size
+	if d.stored == 0 && len(j.hold.deltas) == 0 {
+		d.storedBytes = 0 // sizes of what was lost are not known
+	}
 	j.touch(d)
 	if d.sub != nil {
 		if t := j.b.dests[c.Message.Destination]; t != nil && t.queue == nil {
@@ -198,6 +201,22 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 	default:
 		j.follow(p, c, op, note{dest: d, size: size})
 	}
+}
+
+// lose deletes the record of a message that cannot be read. Its size is taken to be that of others:
+// bytes are right again when nothing is left.
+func (j *journal) lose(d *destination, s *store.Stored) {
+	size := d.storedBytes / max(1, d.stored)
+	d.stored--
+	d.storedBytes -= size
+	j.touch(d)
+	if d.sub != nil {
+		for _, k := range d.sub.keeps {
+			j.look(k.log)
+		}
+	}
+	j.now.add(store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: s.Seq,
+		Expiration: s.Expiration}, note{unit: j.unit, dest: d, size: size})
 }
 
 // redelivered stores a copy's redelivery count.

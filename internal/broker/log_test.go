@@ -130,8 +130,66 @@ func TestWhatCannotBeReadIsLeftOutAndToldOf(t *testing.T) {
 			told++
 		}
 	}
-	if told != 1 {
+	if told != 1 || h.b.counts.Reasons[message.Unreadable] != 1 {
 		t.Errorf("it was told %d times: %v", told, h.events)
+	}
+}
+
+// TestWhatCannotBeReadEnds: it is counted no more, told of once whoever reads the page, and its
+// reference is gone before the log's head rises over it, with its expiration.
+func TestWhatCannotBeReadEnds(t *testing.T) {
+	for _, d := range []message.Destination{topicNamed("T"), queueNamed("q")} {
+		h := open(t, nil, nil)
+		h.subscribe("a", "s", "T", nil).leave()
+		h.short(d, 5)
+		now := h.now
+		id, at := h.b.find(d).id, func() []store.Stored { return h.stored(d) }
+		if d.IsTopic() {
+			id, at = h.b.durables.list[0].dest.id, func() []store.Stored { return h.storedOf("a") }
+		}
+		bad := map[store.Seq]bool{at()[0].Seq: true, at()[3].Seq: true}
+		h = open(t, h.disk, nil)
+		h.now, h.bad = now, bad
+		c := h.connect("c", "c", "", nil)
+		if !d.IsTopic() {
+			c.browse("c", d, 100)
+			c.browse("c", d, 100)
+		}
+		a := h.subscribe("a", "s", "T", nil)
+		if !d.IsTopic() {
+			c.got = nil // that a browser saw
+			a = &reader{guest: c}
+			a.id = a.consume("c", d)
+		}
+		for len(a.got) > 0 {
+			id := a.got[0]
+			a.got = a.got[1:]
+			a.ack(a.id, d, id, message.StandardAck, message.TransactionID{})
+		}
+		h.publish("U", 1, 1)
+		h.whole(d.String())
+		h.bad = nil
+		if n := len(at()); n != 0 {
+			t.Errorf("%s: %d records stay", d, n)
+		}
+		refs, err := h.disk.Expired(nil, 1<<60, 100)
+		if err != nil || len(refs) != 0 {
+			t.Errorf("%s: expirations %v stay, %v", d, refs, err)
+		}
+		for _, x := range headersOf(t, h) {
+			if x.ID == id && (x.Count != 0 || x.Bytes != 0) {
+				t.Errorf("%s: the header says %d messages, %d bytes", d, x.Count, x.Bytes)
+			}
+		}
+		told := 0
+		for _, e := range h.events {
+			if e.Reason == message.Unreadable {
+				told++
+			}
+		}
+		if told != 2 || h.b.counts.Reasons[message.Unreadable] != 2 {
+			t.Errorf("%s: told %d times, counted %d", d, told, h.b.counts.Reasons[message.Unreadable])
+		}
 	}
 }
 
@@ -146,7 +204,7 @@ func TestBrowsersAndSearchesPassOverWhatCannotBeRead(t *testing.T) {
 	if c.browse("c", q, 100); len(c.got) != 4 {
 		t.Errorf("a browser sees %v", c.got)
 	}
-	id := h.stored(q)[4].Message.ID
+	id := h.stored(q)[3].Message.ID
 	var found *Explanation
 	h.b.Explain(q, &id, func(e *Explanation) { found = e })
 	h.turn()

@@ -85,6 +85,9 @@ type Stored struct {
 	// the log does not have what the reference is to. It is nil iff Message is not; the rest of the
 	// page is as it would be without it, and the message can be deleted as any other.
 	Damage error
+	// Expiration is, when there is a Damage, what DeleteMessage wants: under which the message is
+	// kept, 0 for none. That is looked for: it is in no record that names the message first.
+	Expiration int64
 }
 
 // OpKind is the kind of one Op.

@@ -76,15 +76,29 @@ func (q *Queue) TakeStored(c *Copy, owner any) bool {
 	if _, again := q.taken[c.Seq]; again || !q.gaps.has(c.Seq) {
 		return false
 	}
-	if q.taken == nil {
-		q.taken = map[uint64]bool{}
-	}
-	q.taken[c.Seq] = false
-	q.gapCount--
+	q.take(c.Seq)
 	c.Stored, c.Durable, c.lane = true, true, main
 	q.resident += c.Message.Size()
 	q.hold(c, owner)
 	return true
+}
+
+// Lose takes a stored copy that cannot be read out of those that wait. It is taken as by
+// TakeStored, and Erased follows.
+func (q *Queue) Lose(seq uint64) bool {
+	if _, again := q.taken[seq]; again || !q.gaps.has(seq) {
+		return false
+	}
+	q.take(seq)
+	return true
+}
+
+func (q *Queue) take(seq uint64) {
+	if q.taken == nil {
+		q.taken = map[uint64]bool{}
+	}
+	q.taken[seq] = false
+	q.gapCount--
 }
 
 // Erased tells that the record of a copy that TakeStored took is gone: no read that begins from now

@@ -2,7 +2,9 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -71,6 +73,37 @@ func (s *Store) expired(from []byte, before int64, limit int) (out []store.Expir
 		return nil, first, s.readError(err)
 	}
 	return out, first, nil
+}
+
+// findExpirations looks for the expirations of the messages of a page that cannot be read. It goes
+// through those of all destinations: damage is rare.
+func (p *pager) findExpirations(page []store.Stored) error {
+	p.s.mu.RLock()
+	low := p.s.expLow
+	p.s.mu.RUnlock()
+	it, err := p.snap.NewIter(&pebble.IterOptions{
+		LowerBound: expiryKey(nil, store.ExpiredRef{Expiration: low}),
+		UpperBound: []byte{kindExpiry + 1}})
+	if err != nil {
+		return p.s.readError(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		r, parsed := parseExpiry(it.Key())
+		if !parsed || r.Dest != p.r.Dest {
+			continue
+		}
+		i, found := slices.BinarySearchFunc(page, r.Seq, func(st store.Stored, seq store.Seq) int {
+			return cmp.Compare(st.Seq, seq)
+		})
+		if found && page[i].Damage != nil {
+			page[i].Expiration = r.Expiration
+		}
+	}
+	if err := it.Error(); err != nil {
+		return p.s.readError(err)
+	}
+	return nil
 }
 
 // mostOrphans bounds what one Apply has to sweep.

@@ -138,6 +138,9 @@ func (s *Store) Page(r store.PageRequest) ([]store.Stored, error) {
 		return nil, err
 	}
 	out, err := p.read()
+	if err == nil && p.damages > 0 {
+		err = p.findExpirations(out)
+	}
 	return out, errors.Join(err, p.close())
 }
 
@@ -150,6 +153,8 @@ type pager struct {
 	facts *pebble.Iterator // nil when there are none, or no more
 	logs  []logIter        // of a subscription
 	key   []byte           // scratch
+
+	damages int // messages that cannot be read
 }
 
 func (p *pager) open(facts bool) (err error) {
@@ -206,6 +211,7 @@ func (p *pager) read() (out []store.Stored, err error) {
 			size += st.Message.Size()
 		} else {
 			st.Message, st.Redelivery = nil, 0
+			p.damages++
 		}
 		out = append(out, st)
 		if p.r.Count > 0 && len(out) >= p.r.Count || p.r.Bytes > 0 && size >= p.r.Bytes {

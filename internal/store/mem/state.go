@@ -365,6 +365,7 @@ func (s *state) page(r store.PageRequest) []store.Stored {
 		}
 		if st.Message == nil {
 			st.Redelivery, st.Damage = 0, d.dangling(r.Dest, e)
+			st.Expiration = d.expiration(e)
 		} else {
 			bytes += st.Message.Size()
 		}

@@ -33,8 +33,10 @@ func danglingIsTold(t *testing.T, w World) {
 	b.Ops = append(b.Ops, putHeader(header(3, message.Topic, nil)))
 	put := func(log store.DestID, seqs ...store.Seq) {
 		for _, seq := range seqs {
-			b.Ops = append(b.Ops, reference(2, seq, log), store.Op{Kind: store.SetRedelivery, Dest: 2,
-				Seq: seq, Count: int32(seq)}, store.Op{Kind: store.PutMessage, Dest: log, Seq: seq,
+			ref := reference(2, seq, log)
+			ref.Expiration = 1000 + int64(seq)
+			b.Ops = append(b.Ops, ref, store.Op{Kind: store.SetRedelivery, Dest: 2, Seq: seq,
+				Count: int32(seq)}, store.Op{Kind: store.PutMessage, Dest: log, Seq: seq,
 				Message: &message.Message{}})
 		}
 	}
@@ -64,10 +66,15 @@ func danglingIsTold(t *testing.T, w World) {
 		closeStore(t, s)
 		s = open(t, w)
 	}
-	b = &store.Batch{Ops: []store.Op{{Kind: store.DeleteMessage, Dest: 2, Seq: 7}}}
+	b = &store.Batch{Ops: []store.Op{
+		{Kind: store.DeleteMessage, Dest: 2, Seq: 7, Expiration: 1007}}}
 	put(3, 10)
 	apply(t, s, b)
 	want(store.PageRequest{}, 5, 6, 8, 9, 10)
+	refs, err := s.Expired(nil, 2000, 100)
+	if err != nil || len(refs) != 5 || refs[2].Seq != 8 {
+		t.Errorf("expired are %v, %v; want 5, 6, 8, 9 and 10", refs, err)
+	}
 	closeStore(t, s)
 }
 
@@ -80,7 +87,8 @@ func checkDangling(t *testing.T, st store.Stored, good bool) {
 		}
 		return
 	}
-	if st.Message != nil || st.Redelivery != 0 || message.KindOf(st.Damage) != message.Corrupt ||
+	if st.Message != nil || st.Redelivery != 0 || st.Expiration != 1000+int64(st.Seq) ||
+		message.KindOf(st.Damage) != message.Corrupt ||
 		!strings.Contains(st.Damage.Error(), fmt.Sprintf("reference %d of destination 2", st.Seq)) ||
 		!strings.Contains(st.Damage.Error(), "destination 1 does not have") {
 		t.Errorf("%d is without its log %+v, want a Corrupt error that names both", st.Seq, st)
