@@ -26,11 +26,13 @@ type applier struct {
 	put    []*work // to which the current batch put messages or references
 	refs   bool    // the current batch put references
 	format int     // what is put needs it
-	swept  []store.ExpiredRef
-	key    []byte
-	stop   []byte
-	value  []byte
-	head   []byte
+
+	removed int64 // about the size of what is deleted
+	swept   []store.ExpiredRef
+	key     []byte
+	stop    []byte
+	value   []byte
+	head    []byte
 }
 
 // work is what one Apply does to one destination.
@@ -72,6 +74,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	b := s.db.NewBatch()
 	a.b, a.work = b, map[store.DestID]*work{}
 	a.order, a.put, a.swept, a.format = a.order[:0], a.put[:0], a.swept[:0], formatFirst
+	a.removed = 0
 	err := a.add(batches)
 	if err == nil {
 		s.space.logs.Add(int64(b.Len()))
@@ -203,6 +206,7 @@ func (a *applier) putHeader(h *store.Header) error {
 		return err
 	}
 	w.header, w.head, w.reserved = true, h.Head, h.Reserved
+	a.s.tidier.live.Add(w.d.weigh(h))
 	if w.role == subscription || h.DeliveredBelow > 0 {
 		a.format = formatSecond
 	}
@@ -281,6 +285,7 @@ func (a *applier) deleteMessage(op *store.Op) error {
 			"store: message %d of the log %d is deleted alone", op.Seq, op.Dest)
 	}
 	w.deleted = append(w.deleted, op.Seq)
+	a.removed += max(1, w.d.mean)
 	if op.Expiration != 0 {
 		a.key = expiryKey(a.key[:0],
 			store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: op.Expiration})
@@ -292,6 +297,7 @@ func (a *applier) deleteMessage(op *store.Op) error {
 // publish makes what was committed known to the readers.
 func (a *applier) publish() {
 	s := a.s
+	s.tidier.removed.Add(a.removed) // a flush that begins from now on has it
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range a.order {

@@ -47,11 +47,22 @@ type dest struct {
 
 	terms    *terms // of a subscription
 	reserved store.Seq
+	bytes    int64     // of the messages, by the last header
+	mean     int64     // about the size of one
 	laid     store.Seq // nothing is to be removed below it
 	gone     int       // of a subscription: references removed since laid was raised
 	runs     []run     // removed messages in a row at or above laid, at most maxRuns, ascending
 	bodies   span      // sequences that may have a record of their own for the body
 	peers    map[message.BrokerID]*receipts
+}
+
+// weigh takes the sizes from a header, and gives by how much they grew.
+func (d *dest) weigh(h *store.Header) (more int64) {
+	more = h.Bytes - d.bytes
+	if d.bytes = h.Bytes; h.Count > 0 {
+		d.mean = h.Bytes / h.Count
+	}
+	return more
 }
 
 // span is a range of sequences [lo, hi); everything outside of it is known not to be there.

@@ -19,16 +19,17 @@ const dbName = "db" // pebble's folder inside the store's
 
 // Store is a store in a folder. Apply is for one goroutine, the reads for any.
 type Store struct {
-	opts  Options
-	lock  io.Closer
-	fs    patientFS // below pebble
-	db    *pebble.DB
-	space *space
-	jobs  chan func()        // to the goroutine that writes; see inWriter
-	run   *rungroup.Group    // the writing goroutine, and the one of Close
-	watch *rungroup.Group    // those that watch space and tidy
-	still context.CancelFunc // ends them
-	apply applier            // belongs to Apply, as format does
+	opts   Options
+	lock   io.Closer
+	fs     patientFS // below pebble
+	db     *pebble.DB
+	space  *space
+	jobs   chan func()        // to the goroutine that writes; see inWriter
+	run    *rungroup.Group    // the writing goroutine, and the one of Close
+	watch  *rungroup.Group    // those that watch space and tidy
+	still  context.CancelFunc // ends them
+	tidier tidier
+	apply  applier // belongs to Apply, as format does
 
 	format int // of the folder
 

@@ -34,6 +34,7 @@ func (s *Store) loadHeaders() error {
 	for _, h := range headers {
 		d := &dest{header: true, role: roleOf(&h), head: h.Head, reserved: h.Reserved,
 			terms: termsOf(&h)}
+		s.tidier.live.Add(d.weigh(&h))
 		if d.role != log { // of which nobody knows how far it was removed
 			d.laid = h.Head
 		}

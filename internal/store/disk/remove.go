@@ -177,6 +177,9 @@ func (s *Store) spanOf(kind byte, id store.DestID, from store.Seq) (p span, err 
 func (a *applier) drop(id store.DestID) {
 	w := a.of(id)
 	w.dropped, w.header, w.deleted = true, false, nil
+	a.removed += max(1, w.d.bytes)
+	a.s.tidier.live.Add(-w.d.bytes)
+	w.d.bytes = 0
 	for _, kind := range []byte{kindMessage, kindBody, kindFacts, kindReceipt, kindMark} {
 		a.key, a.stop = destKey(a.key[:0], kind, id), destKey(a.stop[:0], kind, id+1)
 		a.deleteRange(a.key, a.stop)

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func TestWhatIsDeletedIsFreeWhenTheLimitIsNear(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	d := message.Destination{Kind: message.Queue, Name: "A"}
-	h := &store.Header{ID: 1, Destination: d, Reserved: count}
+	h := &store.Header{ID: 1, Destination: d, Reserved: count, Count: count, Bytes: count * size}
 	for seq := range store.Seq(count) {
 		m := &message.Message{Destination: d, Content: make([]byte, size)}
 		fill(m.Content, byte(seq))
@@ -37,16 +38,87 @@ func TestWhatIsDeletedIsFreeWhenTheLimitIsNear(t *testing.T) {
 		t.Fatalf("%d bytes are used; the test needs more than the limit of %d", used, limit)
 	}
 	for seq := range store.Seq(count) {
-		b := &store.Batch{Ops: []store.Op{{Kind: store.DeleteMessage, Dest: 1, Seq: seq}}}
+		left := *h
+		left.Count, left.Bytes = count-1-int64(seq), (count-1-int64(seq))*size
+		b := &store.Batch{Ops: []store.Op{{Kind: store.DeleteMessage, Dest: 1, Seq: seq},
+			{Kind: store.PutHeader, Header: &left}}}
 		if err := s.Apply([]*store.Batch{b}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(6 * time.Second); s.Space().UsedBytes > limit/4*3; {
+	for end := time.Now().Add(20 * time.Second); s.Space().UsedBytes > limit/4*3; {
 		if time.Now().After(end) {
 			t.Fatalf("an empty store takes %d bytes of %d", s.Space().UsedBytes, limit)
 		}
 		runtime.Gosched()
+	}
+}
+
+// TestAStoreThatIsNearItsLimitIsNotFlushedAtEachLook keeps it there with messages that live, and
+// has others come and go beside them.
+func TestAStoreThatIsNearItsLimitIsNotFlushedAtEachLook(t *testing.T) {
+	const live, size, looks, each = 4000, 10_000, 1200, 100
+	s, err := Open(t.Context(), Options{Dir: t.TempDir(), NoWait: true, LimitBytes: live * size,
+		Poll: time.Hour, ReserveBytes: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	d := message.Destination{Kind: message.Queue, Name: "A"}
+	h := store.Header{ID: 1, Destination: d, Reserved: 1 << 40}
+	seq := store.Seq(0)
+	apply := func(puts, size int, deletes store.Seq) {
+		b := &store.Batch{}
+		for range puts {
+			seq++
+			m := &message.Message{Destination: d, Content: make([]byte, size)}
+			fill(m.Content, byte(seq))
+			b.Ops = append(b.Ops, store.Op{Kind: store.PutMessage, Dest: 1, Seq: seq, Message: m})
+			h.Count, h.Bytes = h.Count+1, h.Bytes+m.Size()
+		}
+		for n := range deletes {
+			b.Ops = append(b.Ops, store.Op{Kind: store.DeleteMessage, Dest: 1, Seq: seq - n})
+			h.Count, h.Bytes = h.Count-1, h.Bytes-1024-int64(size)
+		}
+		put := h
+		b.Ops = append(b.Ops, store.Op{Kind: store.PutHeader, Header: &put})
+		if err := s.Apply([]*store.Batch{b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range live / 100 {
+		apply(100, size, 0)
+	}
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+	was := s.db.Metrics()
+	reading := time.Duration(0)
+	for n := range looks {
+		apply(each, 1000, each)
+		s.tidyUp(t.Context())
+		if n%10 == 0 {
+			began := time.Now()
+			if _, err := s.Page(store.PageRequest{Dest: 1, From: 1, To: 1 << 40, Count: 200}); err != nil {
+				t.Fatal(err)
+			}
+			reading += time.Since(began)
+		}
+	}
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+	is := s.db.Metrics()
+	cpu := func(r *syscall.Rusage) time.Duration {
+		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	}
+	total, old := is.Total(), was.Total()
+	t.Logf("%d flushes, %d MiB flushed, %d MiB compacted, %d tables, a page %v, CPU %v",
+		is.Flush.Count-was.Flush.Count, (total.TableBytesFlushed-old.TableBytesFlushed)>>20,
+		(total.TableBytesCompacted-old.TableBytesCompacted)>>20, total.TablesCount,
+		reading/(looks/10), cpu(&after)-cpu(&before))
+	if n := is.Flush.Count - was.Flush.Count; n > looks/20 {
+		t.Errorf("%d flushes in %d looks", n, looks)
 	}
 }
 
