@@ -16,6 +16,7 @@ const (
 	smallBuffer = 4 << 10
 	largeBuffer = 64 << 10 // holds any frame that is not large
 	largeStep   = 1 << 20  // first piece of a large frame's memory; a claimed size may be a lie
+	largeGrowth = 4        // by which it grows when it is full: what it outgrew is garbage
 	calmReads   = 64       // reads that leave the buffer nearly empty before it shrinks
 )
 
@@ -154,7 +155,7 @@ func (f *FrameReader) read() {
 
 func (f *FrameReader) readLarge() {
 	if len(f.large) == cap(f.large) {
-		grown := make([]byte, len(f.large), min(f.largeSize, 2*cap(f.large)))
+		grown := make([]byte, len(f.large), min(f.largeSize, largeGrowth*cap(f.large)))
 		copy(grown, f.large)
 		f.large = grown
 	}

@@ -63,7 +63,11 @@ func (w *Writer) Flush() {
 	var more bool
 	buf.b, more, w.err = w.fill(buf.b[:0], flushBytes)
 	n := w.conn.writeNow(buf.b)
-	w.rest = append(w.rest, buf.b[n:]...)
+	if n < len(buf.b) && cap(buf.b) > keptBytes {
+		w.rest, buf.b = buf.b[n:], nil // large: it is not copied, and not used again anyway
+	} else {
+		w.rest = append(w.rest, buf.b[n:]...)
+	}
 	if more || len(w.rest) > 0 || w.err != nil {
 		w.Wake()
 	}
@@ -117,7 +121,7 @@ func (w *Writer) round() error {
 }
 
 func (b *buffer) release() {
-	if cap(b.b) <= keptBytes {
+	if b.b != nil && cap(b.b) <= keptBytes {
 		b.b = b.b[:0]
 		buffers.Put(b)
 	}

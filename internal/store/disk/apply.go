@@ -71,7 +71,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 		}
 	}
 	a := &s.apply
-	b := s.db.NewBatch()
+	b := s.db.NewBatchWithSize(batchSize(batches))
 	a.b, a.work = b, map[store.DestID]*work{}
 	a.order, a.put, a.swept, a.format = a.order[:0], a.put[:0], a.swept[:0], formatFirst
 	a.removed = 0
@@ -94,6 +94,23 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	_ = b.Close() // only gives memory back
 	return err
 }
+
+// batchSize is about the size of the pebble batch, so that large messages are not copied again and
+// again while it grows.
+func batchSize(batches []*store.Batch) int {
+	size := int64(0)
+	for _, b := range batches {
+		size += b.Bytes + int64(len(b.Ops))*opSize
+	}
+	return int(min(size, mostBatch))
+}
+
+// opSize is about what the keys and small values of an operation take; mostBatch is the largest
+// batch that memory is made for at once.
+const (
+	opSize    = 100
+	mostBatch = 64 << 20
+)
 
 // add fills the pebble batch.
 func (a *applier) add(batches []*store.Batch) error {
