@@ -26,8 +26,9 @@ import (
 
 // edges are the parts of a running broker that touch the world.
 type edges struct {
-	group      *rungroup.Group // links, listeners, the control socket
+	group      *rungroup.Group // links, listeners, connections
 	loops      *rungroup.Group // the loop; it outlives the others
+	controls   *rungroup.Group // the control socket; it outlives all
 	hub        *wire.Hub
 	listeners  []listener
 	inside     *transport.Inside // for this process
@@ -145,6 +146,7 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	}
 	b.group = rungroup.New(context.Background())
 	b.loops = rungroup.New(context.Background())
+	b.controls = rungroup.New(context.Background())
 	b.core = broker.New(b.loop, b.committer, headers, o)
 	b.loop.OnTurn(b.core.EndTurn)
 	b.hub = wire.NewHub(b.loop)
@@ -201,9 +203,7 @@ func (b *Broker) open() error {
 	if err != nil {
 		return err
 	}
-	if err := b.openControl(); err != nil {
-		return err
-	}
+	b.openControl()
 	for _, l := range b.listeners {
 		l.Start()
 	}
@@ -211,17 +211,18 @@ func (b *Broker) open() error {
 	return nil
 }
 
-func (b *Broker) openControl() error {
+// openControl opens the control socket. A broker that cannot have one works without.
+func (b *Broker) openControl() {
 	if b.options.NoControl {
-		return nil
+		return
 	}
 	server, socket, err := control.Listen(b.config.Name, b.DataFolder(), b)
 	if err != nil {
-		return err
+		b.log.Warn("hopwire status, explain and stop will not find this broker", "error", err)
+		return
 	}
 	b.control = server
-	b.group.Go("control", func(context.Context) error { return server.Serve(socket) })
-	return nil
+	b.controls.Go("control", func(context.Context) error { return server.Serve(socket) })
 }
 
 // StartBridges lets the broker's network connectors dial. Those with autoStart=false are stopped.
@@ -256,8 +257,10 @@ func (b *Broker) watch(ctx context.Context, failed <-chan error) {
 	b.end(err)
 }
 
-// end stops everything in order: no new connections; bridges drained; clients closed and the last
-// batch durable; then loop and store. After a failure of the store nothing is waited for.
+// end stops everything in order, each phase within its time: no new connections; peers' answers
+// awaited, what is on its way to the disk written and answered, connections closed; the last
+// answers sent; sockets gone; the store closed; the control socket closed, since who stops the
+// broker takes that for its end. After a failure of the store nothing is waited for.
 func (b *Broker) end(cause error) {
 	for _, l := range b.listeners {
 		l.Close()
@@ -266,16 +269,16 @@ func (b *Broker) end(cause error) {
 		_ = b.inside.Close() // it has no error
 	}
 	if cause == nil {
-		cause = bounded(b.drain)
+		cause = errors.Join(bounded(b.drain), bounded(b.hub.Flushed))
 	}
 	b.group.Stop()
-	if b.control != nil {
-		_ = bounded(func(ctx context.Context) error { b.control.Close(ctx); return nil })
-	}
 	errs := []error{cause, b.group.Wait(), bounded(b.committer.Close)}
 	b.loops.Stop()
 	errs = append(errs, b.loops.Wait(), b.store.Close())
-	b.err = errors.Join(errs...)
+	if b.control != nil {
+		_ = bounded(func(ctx context.Context) error { b.control.Close(ctx); return nil })
+	}
+	b.err = errors.Join(append(errs, b.controls.Wait())...)
 	b.log.Info("stopped")
 	close(b.done)
 }

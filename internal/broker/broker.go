@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -239,13 +240,25 @@ func (b *Broker) ownConnection() message.ConnectionID {
 	return message.ConnectionID(b.opt.ID)
 }
 
-// Stop closes all connections; what was confirmed is in the store when drained is called. Sends
-// that there is no room for are given up: nobody was told that they are safe.
+// Stop ends the broker in order: no command is executed any more and nothing more delivered; what
+// is on its way to the store is written and answered, so that nobody sends it again; connections
+// are closed. What was confirmed is in the store when drained is called. Sends that there is no
+// room for are given up: nobody was told that they are safe.
 func (b *Broker) Stop(drained func()) {
 	b.stopping = true
-	for _, c := range append([]*Connection(nil), b.connOrder...) {
-		c.close("the broker is stopping")
+	for _, c := range b.connOrder {
+		c.out.Cut()
 	}
+	b.journal.drain(func() {
+		for _, c := range slices.Clone(b.connOrder) {
+			c.close("the broker is stopping")
+		}
+		b.settleStop(drained)
+	})
+}
+
+// settleStop writes what the end of the connections changed.
+func (b *Broker) settleStop(drained func()) {
 	b.clearMarks()
 	b.journal.drain(func() {
 		b.clearDelivered()

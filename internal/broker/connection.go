@@ -120,9 +120,10 @@ func (b *Broker) Greeting() *message.BrokerInfo {
 	return &info
 }
 
-// Handle executes one command of the connection and answers it if it asks for that.
+// Handle executes one command of the connection and answers it if it asks for that. A broker that
+// stops executes none: what is not answered is not done.
 func (c *Connection) Handle(cmd message.Command) {
-	if c.closed {
+	if c.closed || c.b.stopping {
 		return
 	}
 	c.active = c.b.beat

@@ -122,6 +122,30 @@ func TestAStopGivesUpWhatTheStoreHasNoRoomFor(t *testing.T) {
 	}
 }
 
+// What is on its way to the store when the broker is stopped is answered, so that its producer does
+// not send it to the next broker. What comes behind is not executed.
+func TestAStopAnswersWhatIsOnItsWay(t *testing.T) {
+	h := open(t, nil, nil)
+	p := h.connect("p", "p", "", nil)
+	p.produce("p", queueNamed("q"), 1)
+	m, late := p.mail("p", queueNamed("q"), 2), p.mail("p", queueNamed("q"), 3)
+	p.number++
+	m.CommandID, m.ResponseRequired = p.number, true
+	p.Handle(m)
+	sent, drained, open := p.number, false, false
+	h.b.Stop(func() { drained = true })
+	p.Handle(late)
+	for h.step() {
+		open = open || p.answered(sent) && !p.gone
+	}
+	if !drained || !open || !p.gone {
+		t.Errorf("drained %v, answered before the end %v, closed %v", drained, open, p.gone)
+	}
+	if n := len(h.stored(queueNamed("q"))); n != 2 {
+		t.Errorf("%d messages are stored", n)
+	}
+}
+
 func TestAStopWritesWhatThereIsRoomForAgain(t *testing.T) {
 	h := open(t, nil, nil)
 	p := h.connect("p", "p", "", nil)

@@ -109,6 +109,12 @@ func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *
 	if err != nil {
 		return 0, err
 	}
+	// What it has ahead is for the other threads.
+	defer func() {
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		defer cancel()
+		err = errors.Join(err, session.Close(leaving))
+	}()
 	var options []client.ConsumerOption
 	if c.Durable {
 		options = append(options, client.WithDurable(name))

@@ -1,12 +1,21 @@
 package wire
 
-import "hopwire/internal/loop"
+import (
+	"context"
+	"sync"
+
+	"hopwire/internal/loop"
+)
 
 // Hub ends the turns of one loop for all sessions on it: it hands over what each was given in the
 // turn and wakes the writers that have something to do.
 type Hub struct {
 	loop  *loop.Loop
 	dirty []*Session
+
+	mu      sync.Mutex
+	closing int             // closed sessions that still write
+	flushed []chan struct{} // closed when there are none
 }
 
 // NewHub makes the hub of a loop. Hooks run in the order of their making: the broker's EndTurn must
@@ -37,4 +46,36 @@ func (h *Hub) mark(s *Session) {
 		s.dirty = true
 		h.dirty = append(h.dirty, s)
 	}
+}
+
+// Flushed waits until every session that was closed has written what it was given before, or could
+// not.
+func (h *Hub) Flushed(ctx context.Context) error {
+	h.mu.Lock()
+	if h.closing == 0 {
+		h.mu.Unlock()
+		return nil
+	}
+	none := make(chan struct{})
+	h.flushed = append(h.flushed, none)
+	h.mu.Unlock()
+	select {
+	case <-none:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// writes counts a closed session that writes, or with -1 one that is through.
+func (h *Hub) writes(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing += n; h.closing > 0 {
+		return
+	}
+	for _, none := range h.flushed {
+		close(none)
+	}
+	h.flushed = nil
 }

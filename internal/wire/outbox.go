@@ -203,6 +203,12 @@ func (s *Session) Close(why string) {
 	}
 	s.cfg.Hub.mark(s)
 	s.Hold(false)
+	s.mu.Lock()
+	if !s.through {
+		s.ending = true
+		s.cfg.Hub.writes(1)
+	}
+	s.mu.Unlock()
 	time.AfterFunc(closeTimeout, s.cut)
 	s.ended(message.Errorf(message.Unavailable, "%s", why))
 }
@@ -236,7 +242,9 @@ const itemsKept = 64
 
 // write is the writer: its hello, then what waits, then the end.
 func (s *Session) write(first []byte) {
-	switch err := s.writer.Run(s.done, first); {
+	err := s.writer.Run(s.done, first)
+	s.writerEnded()
+	switch {
 	case err == nil:
 	case errors.Is(err, errFlushed):
 		if !s.conn.CloseWrite() {
@@ -252,6 +260,16 @@ func (s *Session) write(first []byte) {
 		s.cut()
 	default:
 		s.fail(err)
+	}
+}
+
+// writerEnded tells the hub, if that waits.
+func (s *Session) writerEnded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.through = true; s.ending {
+		s.ending = false
+		s.cfg.Hub.writes(-1)
 	}
 }
 

@@ -87,6 +87,8 @@ type Session struct {
 	mu      sync.Mutex
 	waiting []item // handed over, not taken by the writer
 	closing bool   // nothing more will be handed over
+	ending  bool   // it was closed, and the hub waits for the writer
+	through bool   // the writer has ended
 	alive   bool   // a KeepAliveInfo is due
 	cause   error  // the first reason of the end
 
@@ -177,6 +179,7 @@ var (
 
 // abandon ends a session whose goroutines never ran.
 func (s *Session) abandon(err error) {
+	s.writerEnded()
 	s.cut()
 	close(s.done)
 	s.ended(err)

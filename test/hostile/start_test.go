@@ -171,7 +171,13 @@ func TestLeftoversOfAKilledBrokerAreNoHindrance(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(socket, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	refusal(t, p, 3, socket)
+	at := p.log.mark()
+	p.start()
+	p.awaitLog(at, "will not find this broker")
+	p.awaitLog(at, socket)
+	if code := p.stop(); code != 0 {
+		t.Errorf("it exits with %d", code)
+	}
 }
 
 func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {

@@ -26,12 +26,12 @@ func listFolder() (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	info, err := os.Stat(dir)
+	info, err := os.Lstat(dir) // a link may lead to any folder of this user
 	if err != nil {
 		return "", err
 	}
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Getuid() ||
-		info.Mode().Perm() != 0o700 {
+		info.Mode() != os.ModeDir|0o700 {
 		return "", message.Errorf(message.Denied,
 			"%s is not this user's alone; remove it or set TMPDIR", dir)
 	}
@@ -72,12 +72,14 @@ func Running(ctx context.Context) ([]*Client, error) {
 	sort.Slice(entries, func(i, j int) bool { return written(entries[i]).After(written(entries[j])) })
 	seen := map[string]bool{}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".sock") {
+		path := filepath.Join(dir, e.Name())
+		pid, ours := pidOf(e)
+		if !ours {
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
 		socket, err := os.ReadFile(path)
-		if err != nil {
+		if err != nil || !filepath.IsAbs(string(socket)) ||
+			filepath.Ext(string(socket)) != ".sock" {
 			continue
 		}
 		if seen[string(socket)] {
@@ -87,7 +89,7 @@ func Running(ctx context.Context) ([]*Client, error) {
 		seen[string(socket)] = true
 		name, _ := url.PathUnescape(strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())))
 		c := Dial(name, string(socket))
-		c.PID, _ = strconv.Atoi(strings.TrimPrefix(filepath.Ext(e.Name()), "."))
+		c.PID = pid
 		switch err := c.reach(ctx); {
 		case err == nil:
 			out = append(out, c)
@@ -101,6 +103,12 @@ func Running(ctx context.Context) ([]*Client, error) {
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, nil
+}
+
+// pidOf gives the process that an entry of the list is of, and whether it is one.
+func pidOf(e os.DirEntry) (pid int, ours bool) {
+	pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(e.Name()), "."))
+	return pid, err == nil && pid > 0 && e.Type().IsRegular()
 }
 
 func written(e os.DirEntry) time.Time {
@@ -145,25 +153,37 @@ func gone(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist)
 }
 
-// answerTime is how long a broker may take to say that it is there: that needs neither its loop nor
-// its disk.
-const answerTime = 2 * time.Second
+// How long a broker may take to say that it is there, which needs neither its loop nor its disk,
+// and to answer what needs both.
+const (
+	answerTime = 2 * time.Second
+	lookTime   = 30 * time.Second
+)
 
 // Ping asks whether the broker's process answers at all.
 func (c *Client) Ping(ctx context.Context) (*manage.Presence, error) {
-	bounded, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	p, err := call[manage.Presence](bounded, c, http.MethodGet, "/ping")
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		return nil, message.Errorf(message.Unavailable, "broker %s pid %d does not answer (within %v);"+
-			" its process is stopped, or stuck", c.Name, c.PID, answerTime)
-	}
-	return p, err
+	return within[manage.Presence](ctx, c, answerTime, "/ping", "its process is stopped, or stuck")
 }
+
+// within asks and gives up after a time; why is then the likely reason.
+func within[T any](ctx context.Context, c *Client, most time.Duration, path, why string,
+) (*T, error) {
+	bounded, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	answer, err := call[T](bounded, c, http.MethodGet, path)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return nil, message.Errorf(message.Unavailable,
+			"broker %s pid %d does not answer (within %v); %s", c.Name, c.PID, most, why)
+	}
+	return answer, err
+}
+
+// tooBusy is why a broker that is there does not tell more.
+const tooBusy = "its process answers, its work is stuck or very slow: see its log"
 
 // Status asks how the broker stands.
 func (c *Client) Status(ctx context.Context) (*manage.Status, error) {
-	return call[manage.Status](ctx, c, http.MethodGet, "/status")
+	return within[manage.Status](ctx, c, lookTime, "/status", tooBusy)
 }
 
 // Explain asks why a queue's messages, or one, are where they are.
@@ -172,7 +192,7 @@ func (c *Client) Explain(ctx context.Context, queue, id string) (*manage.Explana
 	if id != "" {
 		q.Set("message", id)
 	}
-	return call[manage.Explanation](ctx, c, http.MethodGet, "/explain?"+q.Encode())
+	return within[manage.Explanation](ctx, c, lookTime, "/explain?"+q.Encode(), tooBusy)
 }
 
 // Stop begins a clean stop of the broker.
@@ -196,11 +216,7 @@ func call[T any](ctx context.Context, c *Client, method, path string) (*T, error
 		if json.NewDecoder(resp.Body).Decode(&f) != nil || f.Error == "" {
 			f.Error = resp.Status
 		}
-		kind := message.Internal
-		if resp.StatusCode == http.StatusNotFound {
-			kind = message.NotFound
-		}
-		return nil, message.Errorf(kind, "broker %s: %s", c.Name, f.Error)
+		return nil, message.Errorf(kinds[f.Kind], "broker %s: %s", c.Name, f.Error)
 	}
 	out := new(T)
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {

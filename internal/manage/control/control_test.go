@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"hopwire/internal/manage"
@@ -119,5 +121,120 @@ func TestAnImpatientCallerTakesNobodyOffTheList(t *testing.T) {
 	}
 	if list := running(t); len(list) != 1 {
 		t.Errorf("found %v afterwards, want b", list)
+	}
+}
+
+// busy answers nothing of what needs its work.
+type busy struct{ subject }
+
+func (*busy) Explain(context.Context, string, string) (*manage.Explanation, error) {
+	return nil, message.Errorf(message.Unavailable, "it does not run yet")
+}
+
+func TestTheKindOfAnErrorReachesWhoAsked(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	server, l, err := Listen("b", t.TempDir(), &busy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error)
+	go func() { served <- server.Serve(l) }()
+	_, err = running(t)[0].Explain(t.Context(), "q", "")
+	if message.KindOf(err) != message.Unavailable {
+		t.Errorf("kind %d of %v", message.KindOf(err), err)
+	}
+	server.Close(t.Context())
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsNoEntryOfTheListIsLeftAlone(t *testing.T) {
+	serve(t)
+	dir, err := listFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder.7"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"notes": "short", "x.1": "", "y.2": "relative.sock", "z.3": "/etc/passwd", "w.-4": "/a.sock",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, _ := os.ReadDir(dir)
+	if list := running(t); len(list) != 1 {
+		t.Errorf("found %v, want b alone", list)
+	}
+	if after, _ := os.ReadDir(dir); len(after) != len(before) {
+		t.Errorf("%v became %v", before, after)
+	}
+}
+
+func TestAListThatAnotherMayHaveMadeIsNotUsed(t *testing.T) {
+	for what, make := range map[string]func(list string) error{
+		"a link": func(list string) error { return os.Symlink(t.TempDir(), list) },
+		"open":   func(list string) error { return os.Mkdir(list, 0o755) },
+		"a file": func(list string) error { return os.WriteFile(list, nil, 0o700) },
+	} {
+		t.Setenv("TMPDIR", t.TempDir())
+		list := filepath.Join(os.TempDir(), "hopwire-"+strconv.Itoa(os.Getuid()))
+		if err := make(list); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Running(t.Context()); err == nil {
+			t.Errorf("%s: it is used", what)
+		}
+	}
+}
+
+func TestASocketOfTheNextBrokerIsNotRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	folder := t.TempDir()
+	socket := filepath.Join(folder, "control.sock")
+	old, l, err := Listen("b", folder, &subject{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, l2, err := Listen("b", folder, &subject{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error)
+	go func() { served <- old.Serve(l) }()
+	go func() { served <- next.Serve(l2) }()
+	old.Close(t.Context())
+	if _, err := os.Stat(socket); err != nil {
+		t.Error(err)
+	}
+	next.Close(t.Context())
+	if _, err := os.Stat(socket); err == nil {
+		t.Error("the last one left its socket")
+	}
+	for range 2 {
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestALongNameHasASocket(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	name := strings.Repeat("n", 90)
+	server, l, err := Listen(name, "", &subject{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error)
+	go func() { served <- server.Serve(l) }()
+	if list := running(t); len(list) != 1 || list[0].Name != name {
+		t.Errorf("found %v", list)
+	}
+	server.Close(t.Context())
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }

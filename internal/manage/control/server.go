@@ -5,6 +5,8 @@ package control
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net"
@@ -21,6 +23,7 @@ import (
 type Server struct {
 	http   http.Server
 	socket string
+	opened os.FileInfo // the socket
 	entry  string
 }
 
@@ -37,15 +40,19 @@ func Listen(name, folder string, subject manage.Subject) (*Server, net.Listener,
 		return nil, nil, message.Errorf(message.Unavailable,
 			"the control socket %s cannot be opened: %w", socket, err)
 	}
-	if err := os.Chmod(socket, 0o600); err != nil {
-		l.Close()
-		return nil, nil, err
-	}
 	s := &Server{socket: socket}
-	if s.entry, err = register(name, socket); err != nil {
+	if err = os.Chmod(socket, 0o600); err == nil {
+		s.opened, err = os.Lstat(socket)
+	}
+	if err == nil {
+		s.entry, err = register(name, socket)
+	}
+	if err != nil {
 		l.Close()
 		return nil, nil, err
 	}
+	// The next broker of the folder may have put its own there when this one closes.
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	s.http = http.Server{Handler: handler(subject), ReadHeaderTimeout: 10 * time.Second}
 	return s, l, nil
 }
@@ -64,7 +71,9 @@ func (s *Server) Close(ctx context.Context) {
 	if s.http.Shutdown(ctx) != nil {
 		s.http.Close()
 	}
-	os.Remove(s.socket)
+	if now, err := os.Lstat(s.socket); err == nil && os.SameFile(now, s.opened) {
+		os.Remove(s.socket)
+	}
 }
 
 func handler(subject manage.Subject) http.Handler {
@@ -91,20 +100,38 @@ func handler(subject manage.Subject) http.Handler {
 // failure is the JSON of an error.
 type failure struct {
 	Error string `json:"error"`
+	Kind  string `json:"kind,omitempty"` // one of kinds; "" for any other
+}
+
+// kinds are the kinds of errors that whoever asks can act on.
+var kinds = map[string]message.ErrorKind{
+	"notFound": message.NotFound, "unavailable": message.Unavailable, "denied": message.Denied,
+	"illegalState": message.IllegalState,
+}
+
+// fail is an error as an answer.
+func fail(err error) (code int, f failure) {
+	code, f.Error = http.StatusInternalServerError, err.Error()
+	for name, kind := range kinds {
+		if kind == message.KindOf(err) {
+			f.Kind = name
+		}
+	}
+	switch message.KindOf(err) {
+	case message.NotFound:
+		code = http.StatusNotFound
+	case message.Unavailable:
+		code = http.StatusServiceUnavailable
+	}
+	return code, f
 }
 
 func reply(w http.ResponseWriter, v any, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
-		code := http.StatusInternalServerError
-		switch message.KindOf(err) {
-		case message.NotFound:
-			code = http.StatusNotFound
-		case message.Unavailable:
-			code = http.StatusServiceUnavailable
-		}
+		var code int
+		code, v = fail(err)
 		w.WriteHeader(code)
-		v = failure{err.Error()}
 	}
 	// The reader of the answer sees a cut connection when this fails; nobody else can be told.
 	_ = json.NewEncoder(w).Encode(v)
@@ -114,7 +141,7 @@ func reply(w http.ResponseWriter, v any, err error) {
 const maxSocketPath = 100
 
 // socketPath is control.sock in the data folder, or, where that is too long a name for a socket or
-// there is no folder, a name in the list's folder.
+// there is no folder, a name in the list's folder: the broker's, or one made of it.
 func socketPath(name, folder string) (string, error) {
 	if folder != "" {
 		if path := filepath.Join(folder, "control.sock"); len(path) <= maxSocketPath {
@@ -125,5 +152,10 @@ func socketPath(name, folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(list, entryName(name)+".sock"), nil
+	path := filepath.Join(list, entryName(name)+".sock")
+	if len(path) > maxSocketPath {
+		sum := sha256.Sum256([]byte(name))
+		path = filepath.Join(list, entryName(hex.EncodeToString(sum[:8]))+".sock")
+	}
+	return path, nil
 }
