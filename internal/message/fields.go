@@ -1,6 +1,7 @@
 package message
 
 import (
+	"slices"
 	"strings"
 
 	"hopwire/openwire/primitive"
@@ -51,6 +52,25 @@ func (m *Message) SetProperties(set ...Property) error {
 	}
 	for _, e := range set {
 		props.Set(e.Name, e.Value)
+	}
+	raw, err := primitive.AppendMap(nil, props)
+	if err != nil {
+		return Errorf(Limit, "properties of %s cannot be written: %w", m.ID, err)
+	}
+	m.Properties = raw
+	return nil
+}
+
+// RemoveProperty takes a property out of a message that nobody else has seen yet.
+func (m *Message) RemoveProperty(name string) error {
+	props, err := primitive.ParseMap(m.Properties)
+	if err != nil {
+		return Errorf(Corrupt, "properties of %s cannot be read: %w", m.ID, err)
+	}
+	props = slices.DeleteFunc(props, func(e primitive.Entry) bool { return e.Key == name })
+	if len(props) == 0 {
+		m.Properties = nil
+		return nil
 	}
 	raw, err := primitive.AppendMap(nil, props)
 	if err != nil {
