@@ -50,6 +50,8 @@ type demand struct {
 	inFlight int
 	window   int               // copies it may have in flight now; grows to the prefetch
 	overlaps bool              // a topic demand that shares names with another
+	recalls  bool              // a retroactive consumer is behind it, and it was never subscribed
+	renewed  bool              // it takes the place of one that was subscribed
 	told     network.Selectors // what Hopwire peers of the home broker know of the members
 	telling  bool              // they are about to be told anew
 
@@ -177,6 +179,7 @@ func (t *table) enter(c *message.ConsumerInfo, s network.Selectors, d message.De
 	} else {
 		t.touched = append(t.touched, into)
 	}
+	into.recalls = into.recalls || c.Retroactive && into.state == waiting && !into.renewed
 	texts, parsed := t.texts(c, s, &into.wants)
 	into.join(t.member(c, texts, d), parsed)
 	t.where[c.ID] = append(t.where[c.ID], into)
@@ -372,7 +375,7 @@ func (d *demand) strayed() bool {
 // renew moves the members of a demand to a new one that takes its place.
 func (t *table) renew(d *demand) *demand {
 	n := &demand{dest: d.dest, alone: d.alone, durable: d.durable, members: d.members,
-		wants: d.wants}
+		wants: d.wants, renewed: true}
 	d.members, d.wants = nil, wants.Set{}
 	for _, m := range n.members {
 		for i, x := range t.where[m.id] {
@@ -398,6 +401,7 @@ func (t *table) subscription(d *demand, id message.ConsumerID,
 		PrefetchSize:        t.opts.PrefetchSize,
 		Priority:            t.opts.priority(len(path)),
 		DispatchAsync:       t.opts.DispatchAsync || d.dest.IsAdvisory(),
+		Retroactive:         d.recalls,
 		NetworkSubscription: true,
 		BrokerPath:          path,
 		NetworkConsumerPath: slices.Clone(near.origins),

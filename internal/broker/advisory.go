@@ -261,7 +261,7 @@ func (b *Broker) adviseMessage(kind string, d *destination, m *message.Message) 
 
 // replay tells a new listener, and nobody else, of what is there already.
 func (a *advisories) replay(s *consumer) {
-	if !s.info.Destination.IsAdvisory() || !s.b.opt.Advisories {
+	if !s.b.opt.Advisories || !slices.ContainsFunc(s.members, message.Destination.IsAdvisory) {
 		return
 	}
 	b := s.b
@@ -293,9 +293,10 @@ func (s *consumer) hears(topic message.Destination) bool {
 	return false
 }
 
-// existing tells of every connection, destination, producer, consumer and peer that is there, in
-// the order of their making.
+// existing tells that the broker is a master, and of every connection, destination, producer,
+// consumer and peer that is there, in the order of their making.
 func (b *Broker) existing(tell func(string, message.Command, ...message.Property)) {
+	tell("MasterBroker", nil) // ActiveMQ's last image of it
 	for _, c := range b.connOrder {
 		tell("Connection", c.info)
 	}

@@ -127,6 +127,7 @@ type Broker struct {
 	replies     replies
 	parked      []*destination // those with parked sends
 	held        []*Connection  // those that are not read
+	keptBytes   int64          // of what topics keep for who comes later
 	openBytes   int64          // of sends in open transactions
 	parkedBytes int64          // of parked sends
 	looking     bool           // for room in the store, in a while

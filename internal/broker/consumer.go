@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"hopwire/internal/broker/audit"
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/broker/window"
 	"hopwire/internal/message"
@@ -31,6 +32,8 @@ type consumer struct {
 	delivered int // of the acknowledged ones, those that were only reported as delivered
 	topicMax  int // prefetch for topics
 	durable   *subscription
+	since     int64            // the broker sequence when it began
+	recalled  *audit.Producers // what it was given of topics' memories
 	browse    *browse
 	pull      *pull
 	ended     bool
@@ -107,12 +110,14 @@ func (s *consumer) begin() {
 		entry.Window(s.members[0], asked, s.info.SubscriptionName != "", s.info.Browser),
 		entry.Prefetch.Extension)
 	s.topicMax = s.window.Prefetch()
+	s.since = s.b.sequence
 	if s.info.Browser {
 		s.startBrowse()
 		return
 	}
+	fresh := false
 	if s.info.SubscriptionName != "" {
-		s.durable = s.subscribe()
+		s.durable, fresh = s.subscribe()
 	}
 	wild := false
 	for _, m := range s.members {
@@ -134,6 +139,9 @@ func (s *consumer) begin() {
 		}
 	}
 	if s.durable != nil {
+		if s.info.Retroactive {
+			s.durable.recall(fresh && s.durable.inherit())
+		}
 		d := s.durable.dest
 		s.slots = []consumerSlot{{d, d.queue.Attach(s, queue.Traits{Priority: s.priority(d)})}}
 	}
@@ -160,6 +168,7 @@ func (s *consumer) attach(d *destination) {
 	d.consumers = append(d.consumers, s)
 	if d.queue == nil {
 		s.topics = append(s.topics, d)
+		s.recall(d)
 		return
 	}
 	slot := d.queue.Attach(s, queue.Traits{Priority: s.priority(d), Exclusive: queue.Exclusive{

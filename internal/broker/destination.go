@@ -9,6 +9,7 @@ import (
 
 	"hopwire/internal/broker/audit"
 	"hopwire/internal/broker/queue"
+	"hopwire/internal/broker/recall"
 	"hopwire/internal/broker/usage"
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
@@ -106,6 +107,8 @@ type destination struct {
 	bootMarks   map[message.BrokerID]uint64 // those of the last run, while their peer is not asked
 	bootAsked   map[message.BrokerID]uint64 // stored copies below it were asked about
 	delivered   delivered                   // to clients
+	memory      *recall.Memory              // of a topic, for who comes later; nil while it has none
+	trimming    bool                        // a timer looks at the age of what memory has
 	touched     bool                        // its header goes into the batch
 	headed      bool                        // its header is in the store or on the way there
 
@@ -221,6 +224,9 @@ func (b *Broker) make(name message.Destination, id store.DestID) *destination {
 	}
 	b.dests[name] = d
 	b.order = append(b.order, d)
+	if name.IsTopic() && recall.Keeps(d.policy.Recovery) {
+		d.memory = recall.New(d.policy.Recovery)
+	}
 	if name.Kind == message.Topic {
 		b.topics = append(b.topics, d)
 		b.durables.join(d)
@@ -338,6 +344,7 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 		b.journal.keepNextDest()
 	}
 	d.refuseParked()
+	b.forget(d)
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
 	if d.queue != nil {

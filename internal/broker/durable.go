@@ -149,10 +149,10 @@ func (s *subscription) mayBeTaken() error {
 
 // subscribe gives the durable subscription of a consumer: the one there is, when it is of the same
 // destination and selector, else a new one, from now on.
-func (s *consumer) subscribe() *subscription {
+func (s *consumer) subscribe() (d *subscription, isNew bool) {
 	b := s.b
 	key := subscriptionKey{s.conn.clientID, s.info.SubscriptionName}
-	d := b.subscriptions[key]
+	d = b.subscriptions[key]
 	if d != nil && (d.dest.name != s.info.Destination || d.text != s.info.Selector ||
 		d.noLocal != s.info.NoLocal) {
 		b.counts.Reasons[message.Unsubscribed] += d.dest.queue.Len()
@@ -163,7 +163,7 @@ func (s *consumer) subscribe() *subscription {
 		d.remove()
 		d = nil
 	}
-	if d == nil {
+	if isNew = d == nil; isNew {
 		d = b.newSubscription(key, s.info.Destination, store.Subscription{
 			Selector: s.info.Selector, NoLocal: s.info.NoLocal}, b.nextDest)
 		b.nextDest++
@@ -171,7 +171,7 @@ func (s *consumer) subscribe() *subscription {
 		b.journal.touch(d.dest)
 	}
 	d.active, d.since = s, b.env.Mono()
-	return d
+	return d, isNew
 }
 
 // newSubscription makes a subscription and has its topics know it.

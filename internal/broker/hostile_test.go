@@ -117,7 +117,7 @@ func (s stranger) command(got []message.MessageID) message.Command {
 			WindowSize: int32(s.small())}
 	case 4, 5, 6:
 		return &message.ConsumerInfo{ID: s.consumer(), Destination: s.name(),
-			Browser: s.rarely(), NoLocal: s.rarely(),
+			Browser: s.rarely(), NoLocal: s.rarely(), Retroactive: s.rarely(),
 			PrefetchSize: one[int32](s, "prefetch", 10, 1, 0, -1),
 			Selector:     one[string](s, "selector", "", "", "JMSPriority > 3", "(")}
 	case 7, 8, 9, 10:
@@ -214,6 +214,9 @@ func (h *house) balance() error {
 		if d.queue != nil {
 			resident += d.queue.ResidentBytes()
 		}
+		if d.memory != nil {
+			resident += d.memory.Bytes()
+		}
 	}
 	if used := h.b.memory.Used(); used != resident || h.b.journal.undurable != 0 {
 		return fmt.Errorf("memory is charged %d bytes, %d are there; %d are not durable", used,
@@ -232,6 +235,9 @@ func TestNoSequenceOfCommandsEndsTheBroker(t *testing.T) {
 		h := open(t, disk, func(o *Options) {
 			o.Statistics = true
 			o.MemoryLimitBytes = 20_000
+			if rapid.Bool().Draw(rt, "topics keep messages") {
+				keeping(last(5), nil)(o)
+			}
 		})
 		guests, names := crowd(h)
 		for range rapid.IntRange(20, 150).Draw(rt, "commands") {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
@@ -11,8 +12,13 @@ import (
 
 // publish offers one topic message.
 func (n *netSub) publish(d *destination, m *message.Message) {
-	now := n.b.env.Mono()
-	if v := n.verdict(d, m, m.RedeliveryCounter, now, now); v.Outcome != message.Deliver {
+	n.publishOf(d, m, n.b.env.Mono())
+}
+
+// publishOf offers a topic message that came to the topic at arrived.
+func (n *netSub) publishOf(d *destination, m *message.Message, arrived time.Duration) {
+	v := n.verdict(d, m, m.RedeliveryCounter, arrived, n.b.env.Mono())
+	if v.Outcome != message.Deliver {
 		d.reasons[v.Reason]++
 		return
 	}

@@ -52,6 +52,7 @@ type netSub struct {
 
 	slots    []consumerSlot
 	topics   []*destination
+	since    int64 // the broker sequence when it began
 	inFlight int
 	full     bool // the sink wants no more before Settle or Ready
 	backlog  backlog
@@ -67,7 +68,7 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 		return message.Errorf(message.Duplicate, "network subscription %s exists", s.Info.ID)
 	}
 	n := &netSub{b: b, sub: s, members: s.Info.Destination.Split(),
-		backlog: backlog{memory: b.memory}}
+		backlog: backlog{memory: b.memory}, since: b.sequence}
 	b.networks.subs[s.Info.ID] = n
 	b.networks.order = append(b.networks.order, n)
 	for _, m := range n.members {
@@ -99,6 +100,7 @@ func (n *netSub) attach(d *destination) {
 	d.nets = append(d.nets, n)
 	if d.queue == nil {
 		n.topics = append(n.topics, d)
+		n.recall(d)
 		return
 	}
 	slot := d.queue.Attach(n, queue.Traits{Priority: int(n.sub.Info.Priority), Network: true,

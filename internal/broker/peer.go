@@ -130,6 +130,9 @@ func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
 		known = audit.Claimed // a local producer sent it here itself
 	}
 	if known != audit.Unknown && !d.receipts.Outlived(a.key, a.m.BrokerPath) {
+		if b.offerAgain(d, a) {
+			return finished
+		}
 		b.duplicate(d, a)
 		if known == audit.Durable {
 			a.answer(nil)
@@ -141,6 +144,7 @@ func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
 	peer := a.peer.ID
 	if !a.m.Persistent || !b.opt.Persistent || !d.stores() {
 		d.receipts.Remember(peer, a.key)
+		d.receipts.LetIn(a.key, b.sequence+1)
 	} else {
 		n := d.receipts.Claim(peer, a.key)
 		b.journal.add(store.Op{Kind: store.PutReceipt, Dest: d.id, Peer: peer,

@@ -320,7 +320,7 @@ func (b *Broker) put(d *destination, m *message.Message, a *arrival) {
 		return
 	}
 	if d.queue == nil {
-		b.retain(d, m, a, b.addLogged)
+		b.retain(d, unmarked(m), a, b.addLogged)
 		b.publish(d, m)
 		return
 	}

@@ -69,6 +69,7 @@ func (b *Broker) publish(d *destination, m *message.Message) {
 	d.counts.Enqueued++
 	d.counts.Bytes += m.Size()
 	b.counts.Enqueued++
+	m = b.remember(d, m)
 	for _, s := range d.consumers {
 		if s.durable == nil {
 			s.publish(d, d.name, m)

@@ -207,7 +207,7 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 		for _, t := range b.resolve(a.m) {
 			if t.dest.queue == nil || b.isRequest(t.dest, t.m) {
 				rest = append(rest, t)
-				b.retain(t.dest, t.m, nil, func(d *destination, m *message.Message,
+				b.retain(t.dest, unmarked(t.m), nil, func(d *destination, m *message.Message,
 					seq uint64) *queue.Copy {
 					c := d.queue.ReserveAs(seq, m, b.env.Mono(), tx)
 					copies = append(copies, committing{d, c})

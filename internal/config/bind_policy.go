@@ -157,7 +157,7 @@ func (b *builder) policyRest(n *bean, e *policy.Entry) {
 	e.AdvancedNetworkStatistics = n.bool("advancedNetworkStatisticsEnabled")
 	e.AdvancedMessageStatistics = n.bool("advancedMessageStatisticsEnabled")
 	e.DispatchPolicy = dispatchPolicy(n.one("dispatchPolicy"))
-	e.Recovery = recovery(n.one("subscriptionRecoveryPolicy"))
+	e.Recovery = b.recovery(n.one("subscriptionRecoveryPolicy"))
 	e.DeadLetter = b.deadLetter(n.one("deadLetterStrategy"))
 	e.PendingLimit = pendingLimit(n.one("pendingMessageLimitStrategy"))
 	e.Eviction = b.eviction(n.one("messageEvictionStrategy"))
@@ -185,7 +185,7 @@ func dispatchPolicy(n *bean) policy.DispatchPolicy {
 	return p
 }
 
-func recovery(n *bean) policy.Recovery {
+func (b *builder) recovery(n *bean) policy.Recovery {
 	if n == nil {
 		return policy.NewRecovery(policy.RecoverNothing)
 	}
@@ -194,7 +194,6 @@ func recovery(n *bean) policy.Recovery {
 		"fixedCountSubscriptionRecoveryPolicy":      policy.RecoverFixedCount,
 		"fixedSizedSubscriptionRecoveryPolicy":      policy.RecoverFixedSize,
 		"timedSubscriptionRecoveryPolicy":           policy.RecoverTimed,
-		"queryBasedSubscriptionRecoveryPolicy":      policy.RecoverNothing,
 		"retainedMessageSubscriptionRecoveryPolicy": policy.RecoverRetained,
 	}[n.el.Name])
 	switch r.Kind {
@@ -206,9 +205,13 @@ func recovery(n *bean) policy.Recovery {
 		r.Duration = n.millis("recoverDuration")
 	case policy.RecoverRetained:
 		if inner := n.one("wrapped"); inner != nil {
-			w := recovery(inner)
+			w := b.recovery(inner)
 			r.Wrapped = &w
 		}
+	}
+	if err := r.Validate(); err != nil {
+		name, _, _ := strings.Cut(err.Error(), " ")
+		b.problem(n.at(name), "%v", err)
 	}
 	return r
 }

@@ -23,6 +23,9 @@ type Subscription struct {
 	Hopwire bool
 	// Ahead takes persistent copies before they are durable (forwardAhead).
 	Ahead bool
+	// Renewed says that it takes the place of one that its consumers had: they were given already
+	// what topics keep for those that come later.
+	Renewed bool
 }
 
 // Asker is a peer that asks about copies in doubt and ends what it has given up.

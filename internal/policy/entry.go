@@ -49,8 +49,8 @@ type Entry struct {
 	// MaxBrowsePageSize is how many messages a browser sees, 0 all of them; default 400, 0 without
 	// entry. Live.
 	MaxBrowsePageSize int
-	// AlwaysRetroactive gives every topic subscription the recovery policy's messages; default
-	// false, live.
+	// AlwaysRetroactive gives every topic consumer the recovery policy's messages, but for durable
+	// subscriptions, whose consumers have to ask for them; default false, live.
 	AlwaysRetroactive bool
 	// AllowTempDestinationStealing lets other connections consume a temporary destination;
 	// default false, live (ActiveMQ 5.19.9, 6.2.7).

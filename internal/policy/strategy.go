@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"time"
 
 	"hopwire/internal/message"
@@ -47,7 +48,6 @@ const (
 	RecoverFixedCount                     // fixedCountSubscriptionRecoveryPolicy
 	RecoverFixedSize                      // fixedSizedSubscriptionRecoveryPolicy
 	RecoverTimed                          // timedSubscriptionRecoveryPolicy
-	RecoverQuery                          // queryBasedSubscriptionRecoveryPolicy
 	RecoverRetained                       // retainedMessageSubscriptionRecoveryPolicy
 )
 
@@ -56,7 +56,7 @@ type Recovery struct {
 	Kind         RecoveryKind
 	MaxMessages  int           // RecoverFixedCount: maximumSize; default 100
 	MaxBytes     int           // RecoverFixedSize: maximumSize; default 65536
-	SharedBuffer bool          // RecoverFixedSize: useSharedBuffer; default true
+	SharedBuffer bool          // RecoverFixedSize: useSharedBuffer; default true. Each topic is alone
 	Duration     time.Duration // RecoverTimed: recoverDuration; default 60 s
 	Wrapped      *Recovery     // RecoverRetained: what else is recovered; default nil
 }
@@ -73,6 +73,20 @@ func NewRecovery(kind RecoveryKind) Recovery {
 		r.Duration = time.Minute
 	}
 	return r
+}
+
+// Validate returns an error that names the first attribute with a value out of range, as the
+// configuration file spells it.
+func (r Recovery) Validate() error {
+	switch {
+	case r.Kind == RecoverFixedCount && r.MaxMessages < 1:
+		return fmt.Errorf("maximumSize must be at least 1, not %d", r.MaxMessages)
+	case r.Kind == RecoverFixedSize && r.MaxBytes < 1:
+		return fmt.Errorf("maximumSize must be at least 1, not %d", r.MaxBytes)
+	case r.Kind == RecoverTimed && r.Duration < 0:
+		return fmt.Errorf("recoverDuration must be at least 0, not %d", r.Duration.Milliseconds())
+	}
+	return nil
 }
 
 // DeadLetterKind is where dead letters go.

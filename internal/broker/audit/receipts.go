@@ -27,6 +27,7 @@ type receipt struct {
 	state State
 	gone  message.BrokerID // where our copy was forwarded to; "" while it is here or consumed
 	been  int              // how often our copy had been there before
+	let   int64            // the broker sequence with which it was let in last; of topics
 }
 
 // log is one peer's receipts. What the store keeps and what is only in memory have numbers of their
@@ -118,6 +119,21 @@ func (r *Receipts) Claim(peer message.BrokerID, key message.ReceiptKey) (n uint6
 // Remember records an arrival that is kept in memory only: it is as durable as it will be.
 func (r *Receipts) Remember(peer message.BrokerID, key message.ReceiptKey) {
 	r.add(&r.of(peer).memory, key, Durable)
+}
+
+// LetIn says with which broker sequence an arrival was let in, now or again.
+func (r *Receipts) LetIn(key message.ReceiptKey, sequence int64) {
+	if e := r.known[key]; e != nil {
+		e.let = sequence
+	}
+}
+
+// LastIn gives the broker sequence that LetIn said last, 0 for none.
+func (r *Receipts) LastIn(key message.ReceiptKey) int64 {
+	if e := r.known[key]; e != nil {
+		return e.let
+	}
+	return 0
 }
 
 // Confirm says that the claim of a key is durable.

@@ -22,25 +22,29 @@ var policyElements = []*Element{
 			attr("ptpClientId", Text, "PTP_CLIENTID", Honoured, "that client"),
 			attr("ptpSuffix", Text, ".PTP", Honoured, "end of the topics' names"),
 		}},
-	{Name: "noSubscriptionRecoveryPolicy", Status: Later,
-		Doc: "nothing is kept for retroactive consumers"},
-	{Name: "lastImageSubscriptionRecoveryPolicy", Status: Later, Doc: "the last message"},
-	{Name: "fixedCountSubscriptionRecoveryPolicy", Status: Later,
-		Doc: "the last messages", Attributes: []Attribute{
+	{Name: "noSubscriptionRecoveryPolicy",
+		Doc: "nothing is kept for retroactive consumers but what is marked as retained"},
+	{Name: "lastImageSubscriptionRecoveryPolicy", Doc: "each topic's last message is kept"},
+	{Name: "fixedCountSubscriptionRecoveryPolicy",
+		Doc: "each topic's last messages are kept", Attributes: []Attribute{
 			attr("maximumSize", Int, "100", Honoured, "how many"),
 		}},
-	{Name: "fixedSizedSubscriptionRecoveryPolicy", Status: Later,
-		Doc: "the last bytes", Attributes: []Attribute{
-			attr("maximumSize", Int, "65536", Honoured, "how many"),
-			attr("useSharedBuffer", Bool, "true", Honoured, "one buffer for all topics of the entry"),
+	{Name: "fixedSizedSubscriptionRecoveryPolicy",
+		Doc: "each topic's last bytes are kept", Attributes: []Attribute{
+			attr("maximumSize", Int, "65536", Honoured,
+				"how many bytes, 1024 for each message beside its properties and body"),
+			attr("useSharedBuffer", Bool, "true", Tolerated, "each topic has its own in any case"),
 		}},
-	{Name: "timedSubscriptionRecoveryPolicy", Status: Later,
-		Doc: "the last time", Attributes: []Attribute{
+	{Name: "timedSubscriptionRecoveryPolicy",
+		Doc: "what came to each topic in the last time is kept", Attributes: []Attribute{
 			attr("recoverDuration", Millis, "60000", Honoured, "how long"),
 		}},
-	{Name: "queryBasedSubscriptionRecoveryPolicy", Status: Later, Open: true, Doc: "Java code"},
-	{Name: "retainedMessageSubscriptionRecoveryPolicy", Status: Later,
-		Doc: "the message marked as retained",
+	{Name: "queryBasedSubscriptionRecoveryPolicy", Status: Refused, Open: true,
+		Doc: "its query is a Java class: use timedSubscriptionRecoveryPolicy or " +
+			"fixedCountSubscriptionRecoveryPolicy, and selectors at the consumers"},
+	{Name: "retainedMessageSubscriptionRecoveryPolicy",
+		Doc: "what each topic keeps in any case: the last message with the property " +
+			"ActiveMQ.Retain = true, which comes with ActiveMQ.Retained; one without body ends it",
 		Properties: []Property{one("wrapped", Honoured, "and what another policy keeps",
 			recoveryNames...)}},
 	{Name: "sharedDeadLetterStrategy", Doc: "one queue for all", Attributes: append([]Attribute{
@@ -199,7 +203,8 @@ var policyAttributes = []Attribute{
 	attr("topicPrefetch", Int, "32767", Honoured, "the same for topics"),
 	attr("durableTopicPrefetch", Int, "100", Later, "the same for durables"),
 	attr("usePrefetchExtension", Bool, "true", Honoured, "delivered messages do not count"),
-	attr("alwaysRetroactive", Bool, "false", Later, "all subscriptions recover"),
+	attr("alwaysRetroactive", Bool, "false", Honoured, "all consumers of its topics are "+
+		"retroactive; durable subscriptions are when their consumers ask for it"),
 	attr("gcInactiveDestinations", Bool, "false", Later, "remove unused destinations"),
 	attr("inactiveTimeoutBeforeGC", Millis, "60000", Later, "after that time"),
 	attr("inactiveTimoutBeforeGC", Millis, "60000", Later, "the same, an older spelling"),
@@ -230,7 +235,8 @@ var policyProperties = []Property{
 	one("dispatchPolicy", Later, "order of a topic's subscriptions", "roundRobinDispatchPolicy",
 		"strictOrderDispatchPolicy", "simpleDispatchPolicy", "priorityDispatchPolicy",
 		"priorityNetworkDispatchPolicy", "clientIdFilterDispatchPolicy"),
-	one("subscriptionRecoveryPolicy", Later, "what retroactive consumers get", recoveryNames...),
+	one("subscriptionRecoveryPolicy", Honoured, "what retroactive consumers get first",
+		recoveryNames...),
 	one("deadLetterStrategy", Honoured, "where dead letters go", "sharedDeadLetterStrategy",
 		"individualDeadLetterStrategy", "discarding"),
 	one("pendingMessageLimitStrategy", Later, "most waiting messages of a topic's consumer",
