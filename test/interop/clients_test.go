@@ -52,7 +52,7 @@ type program struct {
 }
 
 // policy is that of all brokers of these scenarios.
-const policy = `<policyEntry queue=">" expireMessagesPeriod="300"/>`
+const policy = `<policyEntry queue=">" expireMessagesPeriod="300"/>` + recoveryPolicies
 
 // TestAJMSProgramSeesWhatItSeesOfActiveMQ compares with transcripts that -update writes from a run
 // with a real ActiveMQ and the client 5.17, and with hopwire where that does better.
@@ -69,7 +69,7 @@ func TestAJMSProgramSeesWhatItSeesOfActiveMQ(t *testing.T) {
 
 func playAll(t *testing.T, b *broker.Broker, v jms.Version) {
 	all := slices.Concat(queueScenarios, transactionScenarios, durableScenarios, ownerScenarios,
-		spanScenarios, topicSpanScenarios, otherScenarios)
+		spanScenarios, topicSpanScenarios, otherScenarios, retroactiveScenarios)
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
 			d := jms.Start(t, v)
