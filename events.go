@@ -200,6 +200,7 @@ var eventWords = map[broker.EventKind]struct {
 	broker.DoubtReleased:       {slog.LevelWarn, "copy in doubt released"},
 	broker.ConsumerWarning:     {slog.LevelWarn, "consumer"},
 	broker.PeerWarning:         {slog.LevelWarn, "peer"},
+	broker.AccessDenied:        {slog.LevelWarn, "access denied"},
 	broker.BridgeCame:          {slog.LevelInfo, "a peer's bridge came"},
 	broker.BridgeLeft:          {slog.LevelInfo, "a peer's bridge is gone"},
 	broker.SubscriptionRemoved: {slog.LevelWarn, "durable subscription"},

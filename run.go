@@ -144,6 +144,7 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 			return err
 		}
 	}
+	o.Authorizer = authorizer(b.config.Authorization)
 	b.group = rungroup.New(context.Background())
 	b.loops = rungroup.New(context.Background())
 	b.controls = rungroup.New(context.Background())
@@ -162,7 +163,7 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 			return demandSelector{sel}, nil
 		},
 	})
-	return b.makeConnectors()
+	return b.makeConnectors(o)
 }
 
 // demandSelector is a selector as bridges ask it: about a message as it is sent.
@@ -174,14 +175,16 @@ func (s demandSelector) Matches(m *message.Message) bool {
 }
 
 // makeConnectors makes a bridge for each peer of each networkConnector.
-func (b *Broker) makeConnectors() error {
+func (b *Broker) makeConnectors(o broker.Options) error {
 	for _, n := range b.config.Networks {
+		as := localUser(n, o, b.log)
 		for _, l := range n.Links {
 			c := connector{config: n, options: connectorOptions(n, l, b.compat),
 				addresses: map[string]string{}}
 			for _, p := range l.Peers {
 				c.addresses[p.URI.Text()] = p.URI.String()
 			}
+			c.options.As = as
 			c.options.URIs = inTurn(l, c.options.URIs)
 			var err error
 			if c.Connector, err = b.home.Connector(c.options); err != nil {

@@ -42,6 +42,7 @@ func (h *Home) Accept(l Link, hello Hello, info *message.BrokerInfo) (*Acceptor,
 	b := newBridge(h, &a.opts, l, hello, a.count)
 	a.bridge = b
 	b.accepted, b.duplex = true, true
+	b.as = &b.hello.As
 	b.proven = true // an initiator lets its acceptor in without a look
 	b.onEnd = a.ended
 	b.onPhase = a.changed

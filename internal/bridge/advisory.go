@@ -131,7 +131,7 @@ func (b *Bridge) temp(c *message.DestinationInfo) {
 	info := *c
 	info.Connection = b.local
 	info.BrokerPath = message.AppendPath(c.BrokerPath, b.peer.ID)
-	if err := b.home.local.Temp(b.peer.ID, &info); err != nil {
+	if err := b.home.local.Temp(b.from(), &info); err != nil {
 		b.event(Event{Kind: DemandRefused, Destination: c.Destination, Err: err})
 	}
 }

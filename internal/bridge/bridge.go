@@ -55,6 +55,7 @@ type Bridge struct {
 	proven   bool    // the peer acted on our login, so that a complaint is about something else
 	closing  *demand // the home broker closes this one itself
 	began    time.Duration
+	as       *message.Principal // at home
 	count    *counters
 	onEnd    func(err error)
 	onPhase  func()
@@ -84,7 +85,7 @@ type Bridge struct {
 func newBridge(h *Home, o *Options, l Link, hello Hello, count *counters) *Bridge {
 	b := &Bridge{home: h, opts: o, link: l, hello: hello, count: count, duplex: o.Duplex,
 		self: h.local.Info(), pending: map[int32]pending{}, parked: parking{},
-		unfit: unfit{},
+		unfit: unfit{}, as: o.As,
 		began: h.env.Mono()}
 	l.OnRoom(b.roomy)
 	b.table = newTable(o, b.self.ID, "", h.selectors)

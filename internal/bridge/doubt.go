@@ -143,7 +143,7 @@ func (b *Bridge) answer(t network.Talk) {
 
 // asker is the peer as one that asks over this link.
 func (b *Bridge) asker() network.Asker {
-	return network.Asker{Peer: b.peer.ID, User: b.hello.User, Ours: !b.accepted}
+	return network.Asker{Peer: b.peer.ID, User: b.hello.As.User, Ours: !b.accepted}
 }
 
 func (b *Bridge) after(d time.Duration, f func()) { b.home.env.After(d, f) }

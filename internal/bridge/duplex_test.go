@@ -196,7 +196,7 @@ func TestAcceptorAnswersAboutDoubtsAndAsksItsOwn(t *testing.T) {
 	mine := doubtsOf(2)
 	w.home.doubts = mine[:1]
 	w.home.known[mine[1].Key.Key] = true
-	a, l := accept(t, w, Hello{HopwireLevel: 1, User: "u"}, nil)
+	a, l := accept(t, w, Hello{HopwireLevel: 1, As: message.Principal{User: "u"}}, nil)
 	sent := l.take()
 	ask, err := network.ParseTalk(sent[len(sent)-1].(*message.ControlCommand).Command)
 	if err != nil || len(ask.Keys) != 1 || a.Status().State != Resolving {

@@ -193,7 +193,7 @@ func (h *fakeHome) Known(from network.Asker, links []message.ConnectionID, keys 
 	done(out, h.restarted)
 }
 
-func (h *fakeHome) Temp(peer message.BrokerID, info *message.DestinationInfo) error {
+func (h *fakeHome) Temp(from network.Peer, info *message.DestinationInfo) error {
 	h.note("temp %v op %d path %v", info.Destination, info.Op, info.BrokerPath)
 	return nil
 }

@@ -95,7 +95,7 @@ func (h *Home) EndOthers(from network.Asker, links []message.ConnectionID) (left
 // user is who the link is of: who it logs in as at the peer, or who the peer logged in as here.
 func (b *Bridge) user() string {
 	if b.accepted {
-		return b.hello.User
+		return b.hello.As.User
 	}
 	user, _ := b.opts.remoteLogin()
 	return user

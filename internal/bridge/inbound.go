@@ -30,13 +30,17 @@ func (b *Bridge) arrived(m *message.Message) {
 	m.Producer = message.ProducerID{Connection: b.inbound, Session: 1, Value: 1}
 	m.ResponseRequired = false
 	b.count.received++
-	from := network.Peer{ID: b.peer.ID, Name: b.peer.Name, Hopwire: b.hello.HopwireLevel > 0,
-		Prefetch: int(b.opts.PrefetchSize), PerConsumer: !b.opts.ConduitSubscriptions}
-	b.home.local.Receive(m, from, func(err error) {
+	b.home.local.Receive(m, b.from(), func(err error) {
 		if ask && b.phase != over {
 			b.send(answer(id, err))
 		}
 	})
+}
+
+// from is the peer as the home broker knows it.
+func (b *Bridge) from() network.Peer {
+	return network.Peer{ID: b.peer.ID, Name: b.peer.Name, Hopwire: b.hello.HopwireLevel > 0,
+		Prefetch: int(b.opts.PrefetchSize), PerConsumer: !b.opts.ConduitSubscriptions, As: b.as}
 }
 
 // unwelcome refuses a message that the lists exclude. An ActiveMQ peer would restart its bridge

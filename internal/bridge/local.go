@@ -43,7 +43,7 @@ type Local interface {
 	Known(from network.Asker, links []message.ConnectionID, keys []network.DoubtKey,
 		done func(known []bool, seen bool))
 	// Temp creates or removes a temporary destination of the peer's side.
-	Temp(peer message.BrokerID, info *message.DestinationInfo) error
+	Temp(from network.Peer, info *message.DestinationInfo) error
 	// Advise publishes a bridge advisory (NetworkBridge, ForwardFailure) and tells the broker that
 	// the peer is there or gone.
 	Advise(e network.Event)
@@ -68,7 +68,8 @@ type Hello struct {
 	Version      int    // negotiated OpenWire version
 	MaxFrame     int64  // bytes the peer takes at most in a frame; 0 is no limit
 	HopwireLevel int    // 0: the peer is no Hopwire broker
-	User         string // who the peer of an accepted connection logged in as
+	// As is who the peer of an accepted connection logged in as.
+	As message.Principal
 }
 
 // Dialer makes links. The connector is told of the outcome on the loop.

@@ -66,6 +66,8 @@ type Options struct {
 	// RemoteUserName is set.
 	UserName, Password             string
 	RemoteUserName, RemotePassword string
+	// As is the user of the local broker whose rights bound what crosses; nil has them all.
+	As *message.Principal
 	// ClientIDToken separates the parts of client ids. Default "_".
 	ClientIDToken string
 	// UseBrokerNamesAsIDSeed begins connection ids with the brokers' names. Default true.

@@ -97,7 +97,7 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	d.state, d.since, d.wider = active, now, false
 	err := b.home.local.Subscribe(&network.Subscription{
 		Info: info, Peer: b.peer.ID, Filter: d, Sink: d, Selectors: d.told,
-		Hopwire: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead, Renewed: d.renewed})
+		Hopwire: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead, Renewed: d.renewed, As: b.as})
 	if err != nil {
 		d.state, d.failed = waiting, err.Error()
 		d.retryWait = min(max(2*d.retryWait, parkFirst), parkMax)

@@ -59,7 +59,7 @@ func (b *Broker) listeners(topic message.Destination) []*consumer {
 	a := &b.advisories
 	out := a.exact[topic.Name]
 	for _, w := range a.wild {
-		if policy.Matches(w.pattern, topic) {
+		if policy.Matches(w.pattern, topic) && w.sub.conn.rights.may(Read, topic) {
 			out = appendOnce(slices.Clip(out), w.sub)
 		}
 	}
@@ -287,7 +287,7 @@ func (s *consumer) ofHopwire() bool { return s.conn.network && s.conn.peer.Hopwi
 func (s *consumer) hears(topic message.Destination) bool {
 	for _, m := range s.members {
 		if hearsOf(m, topic, s.ofHopwire()) {
-			return true
+			return m == topic || s.conn.rights.may(Read, topic)
 		}
 	}
 	return false

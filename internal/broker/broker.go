@@ -43,6 +43,7 @@ type Options struct {
 	SendFailIfNoSpaceAfter time.Duration
 
 	Authenticator Authenticator // nil lets everybody in
+	Authorizer    Authorizer    // nil lets everybody do everything
 
 	Predeclared []message.Destination // <destinations>
 	NextDest    store.DestID          // what NextDest read from the store; default 0
@@ -77,13 +78,7 @@ func (o Options) withDefaults(env loop.Env) Options {
 // Authenticator tells who a connection is.
 type Authenticator interface {
 	// Authenticate gives the principal, or an error of kind Denied.
-	Authenticate(userName, password string) (Principal, error)
-}
-
-// Principal is an authenticated user with its groups.
-type Principal struct {
-	User   string
-	Groups []string
+	Authenticate(userName, password string) (message.Principal, error)
 }
 
 // Storage is the store as the broker's loop sees it: everything answers later, on the loop. A read
@@ -125,6 +120,7 @@ type Broker struct {
 	advisories  advisories
 	networks    networks
 	replies     replies
+	denials     denials
 	parked      []*destination // those with parked sends
 	held        []*Connection  // those that are not read
 	keptBytes   int64          // of what topics keep for who comes later
@@ -166,6 +162,10 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 
 		subscriptions: map[subscriptionKey]*subscription{},
 		counts:        Counts{Reasons: map[message.Reason]int64{}},
+	}
+	if o.Authorizer == nil {
+		b.steps = withoutStep(b.steps, authorizeStep)
+		b.transactedSteps = withoutStep(b.transactedSteps, authorizeStep)
 	}
 	b.journal = newJournal(b, storage)
 	b.durables.naming = map[message.Destination][]*subscription{}

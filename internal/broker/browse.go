@@ -37,7 +37,7 @@ func (s *consumer) startBrowse() {
 			}
 			continue
 		}
-		if m.IsAdvisory() {
+		if m.IsAdvisory() || !s.conn.rights.mayName(m) {
 			continue
 		}
 		if d := s.b.destination(m); d.queue != nil {

@@ -47,7 +47,8 @@ type Connection struct {
 	id        message.ConnectionID
 	clientID  string
 	info      *message.ConnectionInfo
-	principal Principal
+	principal message.Principal
+	rights    *rights
 	opened    bool
 	closed    bool
 	seen      int64 // what its RemoveInfo says that the application saw last
@@ -321,8 +322,8 @@ func (c *Connection) close(why string) {
 	c.out.Close(why)
 }
 
-// User is who the peer was let in as.
-func (c *Connection) User() string { return c.principal.User }
+// Principal is who the peer was let in as.
+func (c *Connection) Principal() message.Principal { return c.principal }
 
 // Opened reports whether the peer was let in.
 func (c *Connection) Opened() bool { return c.opened }
@@ -357,6 +358,11 @@ func (c *Connection) destination(info *message.DestinationInfo) error {
 		if info.Destination.IsAdvisory() {
 			return nil // these are there always
 		}
+		if c.b.dests[info.Destination] == nil {
+			if err := c.rights.allow(making, info.Destination); err != nil {
+				return err
+			}
+		}
 		d := c.b.destination(info.Destination)
 		if info.Destination.IsTemp() && d.owner == nil {
 			d.owner = c
@@ -364,6 +370,9 @@ func (c *Connection) destination(info *message.DestinationInfo) error {
 		}
 		return nil
 	case message.RemoveDestination:
+		if err := c.rights.allow(removing, info.Destination); err != nil {
+			return err
+		}
 		d := c.b.find(info.Destination)
 		if d == nil {
 			return nil

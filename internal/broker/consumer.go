@@ -75,6 +75,9 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 	if err := testName(info.Destination); err != nil {
 		return nil, err
 	}
+	if err := c.rights.allow(reading, info.Destination); err != nil {
+		return nil, err
+	}
 	if info.SubscriptionName != "" {
 		if err := c.mayBeDurable(info); err != nil {
 			return nil, err
@@ -89,7 +92,7 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 		members: info.Destination.Split(), backlog: backlog{memory: c.b.memory}}
 	for _, m := range s.members {
 		s.mixed = s.mixed || m.IsTopic() != s.members[0].IsTopic()
-		if m.IsPattern() || m.IsAdvisory() {
+		if m.IsPattern() || m.IsAdvisory() || len(s.members) > 1 && !c.rights.mayName(m) {
 			continue
 		}
 		if _, err := c.b.reach(c, m); err != nil {
@@ -126,6 +129,8 @@ func (s *consumer) begin() {
 			s.b.advisories.add(m, s)
 		case m.IsPattern():
 			wild = true
+		case !s.conn.rights.mayName(m): // one of several: it is joined when somebody makes it
+			s.b.orphans[m] = append(s.b.orphans[m], s)
 		default:
 			s.attach(s.b.destination(m))
 		}
@@ -149,12 +154,12 @@ func (s *consumer) begin() {
 	s.b.advisories.replay(s)
 }
 
-// matches reports whether a pattern of the consumer takes the destination. Advisory topics are no
-// destinations in this sense.
+// matches reports whether a pattern of the consumer takes the destination, and its user may read
+// from that. Advisory topics are no destinations in this sense.
 func (s *consumer) matches(d message.Destination) bool {
 	for _, m := range s.members {
 		if m.IsPattern() && !m.IsAdvisory() && policy.Matches(m, d) {
-			return true
+			return s.conn.rights.mayGet(d)
 		}
 	}
 	return false
@@ -232,8 +237,11 @@ func (s *consumer) linked() bool { return s.window.Prefetch() == 0 || s.conn.out
 
 // Verdict implements queue.Subscriber.
 func (s *consumer) Verdict(c *queue.Copy, _ time.Duration) message.Verdict {
-	if s.durable != nil {
-		return message.Verdict{} // it keeps what it wants
+	if s.durable != nil { // it keeps what it wants
+		if !s.conn.rights.may(Read, c.Message.Destination) {
+			return message.Refused(message.AccessDenied) // kept when its user was not known
+		}
+		return message.Verdict{}
 	}
 	return s.verdict(c.Message, c.Told())
 }

@@ -33,6 +33,8 @@ type subscription struct {
 	shares []*share // of the topics there are of what is subscribed to
 	keeps  shares   // those with last > 0
 
+	reader *rights // its last consumer's; nil may read everything, or was not there since the start
+
 	active *consumer
 	since  time.Duration // when it became active, or was left; monotonic
 }
@@ -109,6 +111,9 @@ func (s *subscription) refuses(m *message.Message) message.Reason {
 	if s.selector != nil && !s.selector.Matches(message.View{Message: m}) {
 		return message.SelectorNoMatch
 	}
+	if !s.reader.may(Read, m.Destination) { // one of those that a pattern takes
+		return message.AccessDenied
+	}
 	return ""
 }
 
@@ -170,6 +175,7 @@ func (s *consumer) subscribe() (d *subscription, isNew bool) {
 		d.selector = s.selector
 		b.journal.touch(d.dest)
 	}
+	d.reader = s.conn.rights
 	d.active, d.since = s, b.env.Mono()
 	return d, isNew
 }

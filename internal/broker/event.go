@@ -22,6 +22,7 @@ const (
 	ConsumerWarning     // a consumer asked for something that cannot work
 	SubscriptionRemoved // a durable one, with what it kept; Reason says why
 	PeerWarning         // a peer said what makes no sense, or two brokers have one name
+	AccessDenied        // a user has not the right to what it asks for; Text says whom and what
 	BridgeCame          // a peer's bridge that leads here was let in; Peer
 	BridgeLeft          // and is gone
 )

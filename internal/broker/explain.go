@@ -65,6 +65,7 @@ var releases = map[message.Reason]string{
 	message.Expired:              "the next search for expired messages (expireMessagesPeriod)",
 	message.MemoryFull:           "consumers, or a larger limit", // see memoryReleases
 	message.StoreFull:            "consumers, or disk space",
+	message.AccessDenied:         "the right, in the authorizationMap of this broker",
 	message.TempUnseen:           "the bridge that tells of the destination; soon it is refused",
 }
 
@@ -79,7 +80,7 @@ func (b *Broker) Explain(name message.Destination, id *message.MessageID,
 	done func(*Explanation)) {
 	d := b.find(name)
 	if d == nil {
-		done(b.replies.explain(name, id))
+		done(b.explainAbsent(name, id))
 		return
 	}
 	e := &explainer{b: b, named: d, id: id, done: done, rows: map[rowKey]*ExplainRow{}}
@@ -90,6 +91,22 @@ func (b *Broker) Explain(name message.Destination, id *message.MessageID,
 		e.todo = append(e.todo, h.sub.dest)
 	}
 	e.begin()
+}
+
+// explainAbsent explains a destination that is not there: nil when nothing is known of it.
+func (b *Broker) explainAbsent(name message.Destination, id *message.MessageID) *Explanation {
+	x := b.replies.explain(name, id)
+	if id != nil {
+		return x
+	}
+	rows := b.denials.rows(name)
+	if x == nil && len(rows) > 0 {
+		x = &Explanation{Status: DestinationStatus{Name: name}}
+	}
+	if x != nil {
+		x.Rows = append(x.Rows, rows...)
+	}
+	return x
 }
 
 type rowKey struct {
@@ -346,6 +363,9 @@ func (e *explainer) finish() {
 	}
 	for _, r := range e.rows {
 		x.Rows = append(x.Rows, *r)
+	}
+	if e.id == nil {
+		x.Rows = append(x.Rows, e.b.denials.rows(e.named.name)...)
 	}
 	sort.Slice(x.Rows, func(i, j int) bool {
 		a, b := &x.Rows[i], &x.Rows[j]

@@ -61,7 +61,7 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 		return message.Errorf(message.IllegalState, "connection %s is open already as %s",
 			info.ID, c.id)
 	}
-	principal := Principal{User: info.UserName}
+	principal := message.Principal{User: info.UserName}
 	if b.opt.Authenticator != nil {
 		var err error
 		if principal, err = b.opt.Authenticator.Authenticate(info.UserName, info.Password); err != nil {
@@ -84,6 +84,7 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 	kept := *info
 	kept.Password = ""
 	c.info, c.id, c.clientID, c.principal, c.opened = &kept, info.ID, info.ClientID, principal, true
+	c.rights = b.rightsOf(principal, "client "+c.clientID+" at "+c.remote.Address)
 	b.connections[c.id] = c
 	b.connOrder = append(b.connOrder, c)
 	b.clientIDs[c.clientID] = c
@@ -95,7 +96,8 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 // connection id (a client that lost its old one), that with its client id where the connector lets
 // it be stolen, and a peer's old link, dead or not, since answers of both must not mix. Everything
 // is tested before anything is closed.
-func (c *Connection) replaces(info *message.ConnectionInfo, by Principal) ([]*Connection, error) {
+func (c *Connection) replaces(info *message.ConnectionInfo,
+	by message.Principal) ([]*Connection, error) {
 	b := c.b
 	var out []*Connection
 	if old := b.connections[info.ID]; old != nil {

@@ -22,6 +22,25 @@ type networks struct {
 	heard map[message.BrokerID]bool    // peers that forwarded something since the start
 
 	mirrored map[message.BrokerID]*mirrored
+	actors   map[actor]*rights
+}
+
+// actor is a user that a bridge to a peer acts as here.
+type actor struct {
+	user string
+	peer message.BrokerID
+}
+
+// rightsOf gives what decides for a bridge that acts as a user; nil without one.
+func (n *networks) rightsOf(b *Broker, as *message.Principal, peer message.BrokerID) *rights {
+	if as == nil || b.opt.Authorizer == nil {
+		return nil
+	}
+	k := actor{as.User, peer}
+	if n.actors[k] == nil {
+		n.actors[k] = b.rightsOf(*as, "bridge to "+b.peerText(peer))
+	}
+	return n.actors[k]
 }
 
 func (n *networks) init() {
@@ -29,6 +48,7 @@ func (n *networks) init() {
 	n.loads = map[*destination][]func(){}
 	n.pages = map[message.BrokerID]pageEnd{}
 	n.heard = map[message.BrokerID]bool{}
+	n.actors = map[actor]*rights{}
 	n.mirrored = map[message.BrokerID]*mirrored{}
 }
 
@@ -49,6 +69,7 @@ type netSub struct {
 	b       *Broker
 	sub     *network.Subscription
 	members []message.Destination
+	rights  *rights
 
 	slots    []consumerSlot
 	topics   []*destination
@@ -68,7 +89,11 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 		return message.Errorf(message.Duplicate, "network subscription %s exists", s.Info.ID)
 	}
 	n := &netSub{b: b, sub: s, members: s.Info.Destination.Split(),
-		backlog: backlog{memory: b.memory}, since: b.sequence}
+		backlog: backlog{memory: b.memory}, since: b.sequence,
+		rights: b.networks.rightsOf(b, s.As, s.Peer)}
+	if err := n.mayBe(); err != nil {
+		return err
+	}
 	b.networks.subs[s.Info.ID] = n
 	b.networks.order = append(b.networks.order, n)
 	for _, m := range n.members {
@@ -76,7 +101,7 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 		case m.IsAdvisory():
 		case m.IsPattern():
 			for _, d := range append([]*destination(nil), b.order...) {
-				if d.sub == nil && policy.Matches(m, d.name) {
+				if d.sub == nil && policy.Matches(m, d.name) && n.rights.mayGet(d.name) {
 					n.attach(d)
 				}
 			}
@@ -89,6 +114,27 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 	b.adviseSubscription(s.Info, false, s.Selectors.Properties()...)
 	if s.Info.Destination.IsAdvisory() {
 		n.replay()
+	}
+	return nil
+}
+
+// mayBe refuses a subscription that the bridge's user has no right to.
+func (n *netSub) mayBe() error {
+	if err := n.rights.allow(reading, n.sub.Info.Destination); err != nil {
+		return err
+	}
+	for _, m := range n.members {
+		switch {
+		case m.IsPattern():
+		case m.IsTemp() && n.b.dests[m] == nil:
+			if err := n.rights.allow(making, m); err != nil {
+				return err
+			}
+		default:
+			if err := n.rights.allowMaking(m); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -112,7 +158,8 @@ func (n *netSub) attach(d *destination) {
 func (b *Broker) joinNetworks(d *destination) {
 	for _, n := range b.networks.order {
 		for _, m := range n.members {
-			if m == d.name || m.IsPattern() && !m.IsAdvisory() && policy.Matches(m, d.name) {
+			if m == d.name || m.IsPattern() && !m.IsAdvisory() && policy.Matches(m, d.name) &&
+				n.rights.mayGet(d.name) {
 				n.attach(d)
 				break
 			}
@@ -350,7 +397,8 @@ func (b *Broker) forwarded(d *destination, c *queue.Copy, to message.BrokerID) {
 }
 
 // Temp implements bridge.Local.
-func (b *Broker) Temp(peer message.BrokerID, info *message.DestinationInfo) error {
+func (b *Broker) Temp(from network.Peer, info *message.DestinationInfo) error {
+	peer := from.ID
 	if !info.Destination.IsTemp() {
 		return message.Errorf(message.InvalidDestination, "%s is no temporary destination",
 			info.Destination)
@@ -362,6 +410,11 @@ func (b *Broker) Temp(peer message.BrokerID, info *message.DestinationInfo) erro
 		}
 		b.giveUpReplies(info.Destination)
 		return nil
+	}
+	if d == nil {
+		if err := b.networks.rightsOf(b, from.As, peer).allow(making, info.Destination); err != nil {
+			return err
+		}
 	}
 	b.mirror(info.Destination, peer)
 	return nil

@@ -22,6 +22,16 @@ func (c *Connection) addProducer(info *message.ProducerInfo) error {
 			return err
 		}
 	}
+	if !info.Destination.IsZero() {
+		if err := c.rights.allow(writing, info.Destination); err != nil {
+			return err
+		}
+	}
+	if info.Destination.IsComposite() {
+		if err := c.rights.allowMaking(info.Destination); err != nil {
+			return err
+		}
+	}
 	if to := info.Destination; !to.IsZero() && !to.IsComposite() && !to.IsAdvisory() {
 		d, err := c.b.reach(c, to)
 		switch {

@@ -25,7 +25,8 @@ func asked(t *testing.T) (h *house, g *guest) {
 
 func (h *house) announce(op message.DestinationOp) {
 	h.t.Helper()
-	if err := h.b.Temp("ID:a", &message.DestinationInfo{Destination: tempQueue, Op: op}); err != nil {
+	info := &message.DestinationInfo{Destination: tempQueue, Op: op}
+	if err := h.b.Temp(network.Peer{ID: "ID:a"}, info); err != nil {
 		h.t.Fatal(err)
 	}
 	h.turn()

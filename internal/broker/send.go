@@ -49,11 +49,15 @@ type step struct {
 	run  func(*Broker, *arrival) outcome
 }
 
+// authorizeStep names the step that is there only when there is an authorizer.
+const authorizeStep = "authorize"
+
 // sendSteps are what happens to every message sent, in this order. Steps that can wait come first;
 // from the receipt on everything is one event.
 func sendSteps() []step {
 	return []step{
 		{"names", (*Broker).testNames},
+		{authorizeStep, (*Broker).authorize},
 		{"receipts", (*Broker).loadReceipts},
 		{"space", (*Broker).awaitSpace},
 		{"receipt", (*Broker).testReceipt},
@@ -66,6 +70,7 @@ func sendSteps() []step {
 func transactedSteps() []step {
 	return []step{
 		{"names", (*Broker).testNames},
+		{authorizeStep, (*Broker).authorize},
 		{"space", (*Broker).awaitSpace},
 		{"keep", (*Broker).keep},
 	}
@@ -182,10 +187,16 @@ func (b *Broker) reach(c *Connection, name message.Destination) (*destination, e
 		if name.TempOwner() != c.id {
 			return nil, b.mayReach(name)
 		}
+		if err := c.rights.allow(making, name); err != nil {
+			return nil, err
+		}
 		d := b.destination(name)
 		d.owner = c
 		c.temps = append(c.temps, d)
 		return d, nil
+	}
+	if err := c.rights.allowMaking(name); err != nil {
+		return nil, err
 	}
 	return b.destination(name), nil
 }

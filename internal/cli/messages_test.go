@@ -152,7 +152,7 @@ func TestAWrongFileIsAUsageErrorWithItsPlace(t *testing.T) {
 			uri="tcp://127.0.0.1:0?wireFormat.version=99"/></transportConnectors>`: `activemq.xml:2:\d+:` +
 			` .*version=99`,
 		`<transportConnectors><transportConnector uri="tcp://0.0.0.0:0"/></transportConnectors>` +
-			`<plugins><authorizationPlugin/></plugins>`: `activemq.xml:2:\d+: .*restricts access`,
+			`<plugins><jaasAuthenticationPlugin/></plugins>`: `activemq.xml:2:\d+: .*restricts access`,
 	} {
 		path := filepath.Join(t.TempDir(), "activemq.xml")
 		text := `<broker xmlns="http://activemq.apache.org/schema/core" persistent="false">` + "\n" +

@@ -101,6 +101,7 @@ var reasonWords = map[message.Reason]string{
 	message.DuplexMirror:         "two bridges carry the same direction",
 	message.NotDurable:           "not durable at a peer",
 	message.LoginRefused:         "a connection was refused",
+	message.AccessDenied:         "a user has not the right to",
 	message.Unsubscribed:         "their durable subscription is gone",
 	message.OfflineTimeout:       "their durable subscription's consumer stayed away",
 	message.ConnectionGone:       "their client's connection is gone",

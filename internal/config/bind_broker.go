@@ -145,8 +145,14 @@ func (b *builder) plugins(n *bean, out *Broker) {
 				b.problem(p.pos, "a second <simpleAuthenticationPlugin>")
 			}
 			out.Auth = b.simpleAuth(p)
+		case "authorizationPlugin":
+			if out.Authorization != nil {
+				b.problem(p.pos, "a second <authorizationPlugin>")
+			}
+			out.Authorization = b.authorization(p)
 		}
 	}
+	b.strangers(n, out)
 }
 
 func (b *builder) simpleAuth(n *bean) *SimpleAuth {

@@ -158,7 +158,9 @@ type Broker struct {
 	Unserved     []Unserved  // network connectors that never connect
 	Auth         *SimpleAuth // nil: everybody may connect
 	Statistics   bool        // statisticsBrokerPlugin
-	Virtual      []Virtual
+	// Authorization is the authorizationPlugin; nil: everybody may do everything.
+	Authorization *Authorization
+	Virtual       []Virtual
 	// VirtualDeclared says that the file has its own rules, also when there are none: the built-in
 	// rule for virtual topics does not apply then.
 	VirtualDeclared bool
@@ -195,6 +197,25 @@ type SimpleAuth struct {
 	Anonymous      bool // clients without a name get in
 	AnonymousUser  string
 	AnonymousGroup string
+}
+
+// Authorization is the authorizationMap of the authorizationPlugin.
+type Authorization struct {
+	Pos     Pos
+	Entries []AuthorizationEntry
+	Default *Rights // nil: none
+	Temp    *Rights // to temporary destinations; nil: everybody has all
+}
+
+// AuthorizationEntry is one authorizationEntry.
+type AuthorizationEntry struct {
+	Destination message.Destination // a name, a pattern, or several
+	Rights
+}
+
+// Rights are who may read, write, and make and remove.
+type Rights struct {
+	Read, Write, Admin []string // groups; "*" is everybody who is in one
 }
 
 // User is one authenticationUser.

@@ -44,7 +44,8 @@ func TestExamplesOfActiveMQLoad(t *testing.T) {
 }
 
 func TestSecurityIsOnlyIgnoredOnRequest(t *testing.T) {
-	c, err := parse(t, "", `<plugins><authorizationPlugin/><bean class="com.example.Acme"/></plugins>`,
+	c, err := parse(t, "", `<plugins><jaasDualAuthenticationPlugin/>`+
+		`<bean class="com.example.Acme"/></plugins>`,
 		Options{})
 	if err != nil {
 		t.Fatal(err)

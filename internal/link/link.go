@@ -28,12 +28,12 @@ func NewPeers(home *bridge.Home, log *slog.Logger) *Peers {
 	return &Peers{home: home, log: log}
 }
 
-// Adopt makes the accepting half of a duplex bridge of a connection whose peer was let in as user.
-func (p *Peers) Adopt(s *wire.Session, info *message.BrokerInfo, user string) (
+// Adopt makes the accepting half of a duplex bridge of a connection whose peer was let in.
+func (p *Peers) Adopt(s *wire.Session, info *message.BrokerInfo, as message.Principal) (
 	func(message.Command), func(error), error,
 ) {
 	hello := helloOf(s.Peer())
-	hello.User = user
+	hello.As = as
 	a, err := p.home.Accept(s, hello, info)
 	if err != nil {
 		return nil, nil, err

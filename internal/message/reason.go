@@ -47,6 +47,7 @@ const (
 	NotDurable           Reason = "NOT_DURABLE"
 	NotEncodable         Reason = "NOT_ENCODABLE"
 	LoginRefused         Reason = "LOGIN_REFUSED"
+	AccessDenied         Reason = "DENIED"
 	Unsubscribed         Reason = "UNSUBSCRIBED"
 	OfflineTimeout       Reason = "OFFLINE_TIMEOUT"
 	ConnectionGone       Reason = "CONNECTION_GONE"

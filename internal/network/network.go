@@ -21,6 +21,8 @@ type Subscription struct {
 	// Hopwire says that the peer is a Hopwire broker. It can be asked about copies after a crash: the
 	// broker keeps a durable mark above every sequence it delivers here.
 	Hopwire bool
+	// As is the user of the home broker whose rights bound what it gets; nil has them all.
+	As *message.Principal
 	// Ahead takes persistent copies before they are durable (forwardAhead).
 	Ahead bool
 	// Renewed says that it takes the place of one that its consumers had: they were given already
@@ -145,6 +147,8 @@ type Peer struct {
 	Prefetch int
 	// PerConsumer says that it may have so many on their way for each consumer of ours.
 	PerConsumer bool
+	// As is the user of the receiving broker whose rights bound what it may send; nil has them all.
+	As *message.Principal
 }
 
 // Event is what a bridge tells its home broker.

@@ -31,13 +31,13 @@ type SimpleOptions struct {
 type Simple struct {
 	users     map[string]entry
 	nobody    entry // compared with for names that do not exist, so that time tells nothing
-	anonymous *broker.Principal
+	anonymous *message.Principal
 }
 
 type entry struct {
 	salt      [16]byte
 	hash      [sha256.Size]byte
-	principal broker.Principal
+	principal message.Principal
 }
 
 var _ broker.Authenticator = (*Simple)(nil)
@@ -58,7 +58,7 @@ func NewSimple(o SimpleOptions) (*Simple, error) {
 	}
 	s.nobody = newEntry(User{Password: rand.Text()})
 	if o.AnonymousAccessAllowed {
-		p := broker.Principal{User: o.AnonymousUser, Groups: []string{o.AnonymousGroup}}
+		p := message.Principal{User: o.AnonymousUser, Groups: []string{o.AnonymousGroup}}
 		if p.User == "" {
 			p.User = "anonymous"
 		}
@@ -71,7 +71,7 @@ func NewSimple(o SimpleOptions) (*Simple, error) {
 }
 
 func newEntry(u User) entry {
-	e := entry{principal: broker.Principal{User: u.Name, Groups: slices.Clone(u.Groups)}}
+	e := entry{principal: message.Principal{User: u.Name, Groups: slices.Clone(u.Groups)}}
 	rand.Read(e.salt[:]) // it never fails
 	e.hash = e.digest(u.Password)
 	return e
@@ -83,7 +83,7 @@ func (e *entry) digest(password string) [sha256.Size]byte {
 
 // Authenticate gives the principal of a user, or an error of kind Denied in ActiveMQ's words. A
 // wrong name and a wrong password look the same and take the same time.
-func (s *Simple) Authenticate(userName, password string) (broker.Principal, error) {
+func (s *Simple) Authenticate(userName, password string) (message.Principal, error) {
 	if s.anonymous != nil && userName == "" && password == "" {
 		return *s.anonymous, nil
 	}
@@ -95,6 +95,6 @@ func (s *Simple) Authenticate(userName, password string) (broker.Principal, erro
 	if subtle.ConstantTimeCompare(got[:], e.hash[:]) == 1 && known {
 		return e.principal, nil
 	}
-	return broker.Principal{}, message.Errorf(message.Denied,
+	return message.Principal{}, message.Errorf(message.Denied,
 		"User name [%s] or password is invalid.", userName)
 }

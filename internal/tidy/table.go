@@ -61,7 +61,7 @@ var imports = map[string][]string{
 	"internal/front/amqp/...":  {"internal/front/amqp/..."},
 
 	"internal/security": {
-		"internal/message", "internal/loop", "internal/rungroup", "internal/broker",
+		"internal/message", "internal/loop", "internal/rungroup", "internal/broker", "internal/policy",
 	},
 	"internal/transport": {"internal/message", "internal/loop", "internal/rungroup"},
 	"internal/discovery": {

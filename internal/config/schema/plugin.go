@@ -31,14 +31,40 @@ var pluginElements = []*Element{
 		attr("password", Text, "", Honoured, ""),
 		attr("groups", Text, "", Honoured, "by comma"),
 	}},
+	{Name: "authorizationPlugin", Doc: "who may read, write and create", Properties: []Property{
+		one("map", Honoured, "the rights", "authorizationMap", "simpleAuthorizationMap",
+			"lDAPAuthorizationMap", "cachedLDAPAuthorizationMap"),
+	}},
+	{Name: "authorizationMap", Doc: "rights in this file", Attributes: []Attribute{
+		attr("groupClass", Text, "", Tolerated, "each entry has its own"),
+	}, Properties: []Property{
+		many("authorizationEntries", Honoured, "all that take a destination count together",
+			"authorizationEntry"),
+		one("defaultEntry", Honoured, "counts for every destination, besides",
+			"authorizationEntry"),
+		one("tempDestinationAuthorizationEntry", Honoured,
+			"temporary destinations; without it everybody has all rights to these",
+			"tempDestinationAuthorizationEntry"),
+	}},
+	{Name: "authorizationEntry", Doc: "rights to some destinations",
+		Attributes: slices.Concat([]Attribute{
+			attr("queue", Text, "", Honoured, "which queues: a name or pattern, several by comma"),
+			attr("topic", Text, "", Honoured, "which topics, likewise"),
+			attr("tempQueue", Text, "", Refused, "use tempDestinationAuthorizationEntry"),
+			attr("tempTopic", Text, "", Refused, "use tempDestinationAuthorizationEntry"),
+			attr("destination", Object, "", Refused, "use queue or topic"),
+		}, rightAttributes)},
+	{Name: "tempDestinationAuthorizationEntry", Doc: "rights to temporary destinations",
+		Attributes: rightAttributes},
+	{Name: "simpleAuthorizationMap", Status: Restricts, Open: true, Doc: "rights as Java objects"},
+	{Name: "lDAPAuthorizationMap", Status: Restricts, Open: true, Doc: "rights by LDAP"},
+	{Name: "cachedLDAPAuthorizationMap", Status: Restricts, Open: true, Doc: "rights by LDAP"},
 	{Name: "statisticsBrokerPlugin", Doc: "answers questions about counters"},
 	{Name: "jaasAuthenticationPlugin", Status: Restricts, Open: true, Doc: "users by JAAS"},
 	{Name: "jaasCertificateAuthenticationPlugin", Status: Restricts, Open: true,
 		Doc: "users by certificate"},
 	{Name: "jaasDualAuthenticationPlugin", Status: Restricts, Open: true,
 		Doc: "users by JAAS or certificate"},
-	{Name: "authorizationPlugin", Status: Restricts, Open: true,
-		Doc: "who may read, write and create"},
 	{Name: "timeStampingBrokerPlugin", Status: Later, Open: true, Doc: "the broker's clock"},
 	{Name: "loggingBrokerPlugin", Status: Later, Open: true, Doc: "logs what happens"},
 	{Name: "discardingDLQBrokerPlugin", Status: Later, Open: true, Doc: "drops dead letters"},
@@ -58,6 +84,18 @@ var pluginElements = []*Element{
 	{Name: "multicastTraceBrokerPlugin", Status: Later, Open: true, Doc: "sends what happens"},
 	{Name: "runtimeConfigurationPlugin", Status: Later, Open: true, Doc: "reads changes of this file"},
 	{Name: "partitionBrokerPlugin", Status: Later, Open: true, Doc: "gone from ActiveMQ"},
+}
+
+// rightAttributes are who has which right.
+var rightAttributes = []Attribute{
+	attr("groupClass", Text, "org.apache.activemq.jaas.GroupPrincipal", Honoured,
+		"another class has no members: users are in groups alone"),
+	attr("read", Text, "", Honoured, "who may consume and browse: groups by comma; * is any"),
+	attr("write", Text, "", Honoured, "who may send"),
+	attr("admin", Text, "", Honoured, "who may make a destination that is not there, and remove it"),
+	attr("readACLs", Object, "", Refused, "use read"),
+	attr("writeACLs", Object, "", Refused, "use write"),
+	attr("adminACLs", Object, "", Refused, "use admin"),
 }
 
 // DecidesAccess reports whether the Java class of a plugin seems to decide about access.

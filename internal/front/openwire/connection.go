@@ -66,7 +66,7 @@ func (k *connection) refuseNotification(u *message.Unknown) {
 
 // duplex is called by the broker when the peer was let in.
 func (k *connection) duplex(info *message.BrokerInfo) {
-	receive, down, err := k.l.opt.Peers.Adopt(k.session, info, k.core.User())
+	receive, down, err := k.l.opt.Peers.Adopt(k.session, info, k.core.Principal())
 	if err != nil {
 		k.l.opt.Log.Warn("a duplex bridge was refused", slog.String("connector", k.l.opt.Name),
 			slog.String("remote", k.remote), slog.String("peer", info.Name),

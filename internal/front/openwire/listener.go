@@ -31,11 +31,11 @@ type Options struct {
 // Peers makes bridge halves of connections that peers ask duplex bridges of. It is called on the
 // loop; package link implements it.
 type Peers interface {
-	// Adopt begins a half on the session of a peer that was let in as user. From then on receive gets
-	// the peer's commands, and down is called once at the end of the connection. The half ends it by
+	// Adopt begins a half on the session of a peer that was let in. From then on receive gets the
+	// peer's commands, and down is called once at the end of the connection. The half ends it by
 	// closing the session.
-	Adopt(s *wire.Session, info *message.BrokerInfo, user string) (receive func(message.Command),
-		down func(error), err error)
+	Adopt(s *wire.Session, info *message.BrokerInfo, as message.Principal) (
+		receive func(message.Command), down func(error), err error)
 }
 
 // Listener accepts the connections of one transport connector.

@@ -118,13 +118,20 @@ func (c *Conn) Ask(o SendOptions, wait time.Duration) []Msg {
 // Browse lists the messages of a queue that match a selector, all if it is empty.
 func (c *Conn) Browse(dest, selector string) []Msg {
 	c.t.Helper()
-	args := pairs{"session": c.session().id, "dest": dest}
-	args.set("selector", selector)
-	_, messages, err := c.p.call("browse", args, 0)
+	messages, err := c.TryBrowse(dest, selector)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return messages
+}
+
+// TryBrowse is Browse for what the broker may refuse with an *Error.
+func (c *Conn) TryBrowse(dest, selector string) ([]Msg, error) {
+	c.t.Helper()
+	args := pairs{"session": c.session().id, "dest": dest}
+	args.set("selector", selector)
+	_, messages, err := c.p.call("browse", args, 0)
+	return messages, err
 }
 
 // Start begins delivery.

@@ -27,6 +27,7 @@ type SendOptions struct {
 	Kind          string // text (default), bytes, map, stream, object or none
 	Body          string // of text, bytes and object messages
 	NonPersistent bool
+	Anonymous     bool          // by a producer of no destination
 	Priority      int           // 4 if 0
 	TTL           time.Duration // for ever if 0
 	CorrelationID string
@@ -44,6 +45,7 @@ func (o SendOptions) pairs() pairs {
 	args.set("kind", o.Kind)
 	args.set("body", o.Body)
 	args.setBool("nonpersistent", o.NonPersistent)
+	args.setBool("anonymous", o.Anonymous)
 	args.setInt("priority", int64(o.Priority))
 	args.setInt("ttl", o.TTL.Milliseconds())
 	args.set("corr", o.CorrelationID)

@@ -193,10 +193,12 @@ public final class Driver {
 
     private void send(Line c, Line reply) throws JMSException {
         Lane lane = lane(c.get("session"));
-        MessageProducer p = lane.producers.get(c.get("dest"));
+        Destination to = Messages.destination(c.get("dest"));
+        String key = c.yes("anonymous") ? "" : c.get("dest");
+        MessageProducer p = lane.producers.get(key);
         if (p == null) {
-            p = lane.session.createProducer(Messages.destination(c.get("dest")));
-            lane.producers.put(c.get("dest"), p);
+            p = lane.session.createProducer(c.yes("anonymous") ? null : to);
+            lane.producers.put(key, p);
         }
         int delivery = c.yes("nonpersistent")
                 ? DeliveryMode.NON_PERSISTENT : DeliveryMode.PERSISTENT;
@@ -204,7 +206,12 @@ public final class Driver {
         StringBuilder ids = new StringBuilder();
         for (long i = from; i < from + c.number("n", 1); i++) {
             Message m = Messages.make(lane.session, c, i);
-            p.send(m, delivery, (int) c.number("priority", 4), c.number("ttl", 0));
+            int priority = (int) c.number("priority", 4);
+            if (c.yes("anonymous")) {
+                p.send(to, m, delivery, priority, c.number("ttl", 0));
+            } else {
+                p.send(m, delivery, priority, c.number("ttl", 0));
+            }
             ids.append(ids.length() > 0 ? " " : "").append(m.getJMSMessageID());
         }
         reply.put("ids", ids);

@@ -1,0 +1,47 @@
+package hopwire
+
+import (
+	"log/slog"
+
+	"hopwire/internal/broker"
+	"hopwire/internal/config"
+	"hopwire/internal/message"
+	"hopwire/internal/security"
+)
+
+// authorizer is the broker's for an authorizationPlugin; nil without one.
+func authorizer(a *config.Authorization) broker.Authorizer {
+	if a == nil {
+		return nil
+	}
+	m := &security.Map{Default: rightsOf(a.Default), Temp: rightsOf(a.Temp)}
+	for _, e := range a.Entries {
+		m.Entries = append(m.Entries, security.Entry{Destination: e.Destination,
+			Rights: *rightsOf(&e.Rights)})
+	}
+	return m
+}
+
+func rightsOf(r *config.Rights) *security.Rights {
+	if r == nil {
+		return nil
+	}
+	return &security.Rights{Read: r.Read, Write: r.Write, Admin: r.Admin}
+}
+
+// localUser is who a networkConnector's bridges are at their own broker, whose rights bound what
+// crosses them; nil where there is no authorization. One that the broker does not know has no right
+// that is not everybody's.
+func localUser(n *config.Network, o broker.Options, log *slog.Logger) *message.Principal {
+	if o.Authorizer == nil || o.Authenticator == nil {
+		return nil
+	}
+	p, err := o.Authenticator.Authenticate(n.UserName, n.Password)
+	if err != nil {
+		log.Warn("a network connector's userName is no user of its own broker: it has none of the"+
+			" rights that authorizationPlugin gives", "connector", n.Name, "user", n.UserName,
+			"error", err.Error())
+		p = message.Principal{User: n.UserName}
+	}
+	return &p
+}

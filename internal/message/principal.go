@@ -1,0 +1,7 @@
+package message
+
+// Principal is an authenticated user with its groups.
+type Principal struct {
+	User   string
+	Groups []string
+}
