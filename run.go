@@ -436,17 +436,22 @@ func (b *Broker) wayless(name message.Destination) []string {
 // the loop.
 func (b *Broker) ways(name message.Destination) []manage.ExplanationOfWay {
 	var out []manage.ExplanationOfWay
-	add := func(bridge string, r message.Reason) {
-		if r != "" {
-			out = append(out, manage.ExplanationOfWay{Bridge: bridge, Reason: string(r)})
+	add := func(bridge string, r message.Reason, said string) {
+		switch r {
+		case "":
+			return
+		case message.AccessDenied, message.RemoteDenied, message.DemandUnseen:
+		default:
+			said = ""
 		}
+		out = append(out, manage.ExplanationOfWay{Bridge: bridge, Reason: string(r), Text: said})
 	}
 	for _, c := range b.connectors {
 		s := c.Status()
-		add(s.Name+" to "+s.URI, c.Explain(name))
+		add(s.Name+" to "+s.URI, c.Explain(name), c.Said(name))
 	}
 	for _, a := range b.home.Accepted() {
-		add(a.Status().Name+" of "+a.Status().Peer.Name, a.Explain(name))
+		add(a.Status().Name+" of "+a.Status().Peer.Name, a.Explain(name), a.Said(name))
 	}
 	return out
 }

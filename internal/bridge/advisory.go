@@ -153,6 +153,7 @@ func (b *Bridge) demandSeen() {
 		b.probe.stop()
 		b.closeProbe()
 	}
+	b.denial = denial{}
 	if b.unseen != "" {
 		b.unseen = ""
 		b.onPhase()

@@ -73,6 +73,7 @@ type Bridge struct {
 	mirrored               message.ConnectionID // the peer's, over a duplex link of ours
 	consumers              int64                // last number given to a consumer
 	advisories             advisories
+	denial                 denial
 	probe                  probe
 	unseen                 string // why demand may be unseen; "" when the signal works
 	ping                   ping
@@ -198,7 +199,7 @@ func (b *Bridge) connectionError(c *message.ConnectionError) {
 	case b.phase == awaitingInfo:
 		b.fail(kindOf(x), "the peer refused the connection: %s", text)
 	case aboutAdvisories(text):
-		b.degrade("the peer does not let this bridge read its advisories: " + text)
+		b.mayNotRead(text)
 	case !b.proven:
 		b.fail(kindOf(x), "the peer refused this bridge's login: %s", text)
 	default:
@@ -268,9 +269,7 @@ func (b *Bridge) setUp() {
 	b.send(&message.ProducerInfo{ID: b.producer()})
 	b.consumers = 1
 	if !b.opts.StaticBridge {
-		b.advisories.id = message.ConsumerID{Connection: b.remote, Session: 1, Value: 1}
-		b.send(&message.ConsumerInfo{ID: b.advisories.id, Destination: b.opts.advisoryTopic(),
-			PrefetchSize: b.opts.advisoryPrefetch(), DispatchAsync: true})
+		b.openAdvisories(false)
 	}
 	b.table.addStatic()
 	b.home.bridges = append(b.home.bridges, b)
@@ -357,7 +356,9 @@ func (b *Bridge) onTick() {
 	b.advisories.idle(b)
 	b.ping.send(b)
 	now := b.home.env.Mono()
-	if b.unseen != "" && b.phase == running && b.probe.timer == nil && now >= b.probe.again {
+	b.denial.askAgain(b, now)
+	if b.unseen != "" && !b.denial.on && b.phase == running &&
+		b.probe.timer == nil && now >= b.probe.again {
 		b.startProbe()
 	}
 	for _, d := range b.table.demands {

@@ -60,6 +60,8 @@ type demand struct {
 	warned     bool   // that a durable subscriber gets nothing while the link is down
 	suppressed bool   // waits because another bridge serves its consumers
 	failed     string // waits because the home broker took no subscription
+	denied     bool   // since the bridge's user has not the right to
+	taking     bool   // the peer took a message: from then on not each has to ask for an answer
 	retry      time.Duration
 	retryWait  time.Duration
 	rates      rates

@@ -26,7 +26,8 @@ func (d *demand) Deliver(x network.Delivery) (more bool) {
 		return false
 	}
 	m := b.outgoing(x)
-	ask := m.Type != advisoryType && (m.Persistent || b.opts.AlwaysSyncSend || !b.proven)
+	ask := m.Type != advisoryType && (m.Persistent || b.opts.AlwaysSyncSend || !b.proven ||
+		!d.taking && !d.dest.IsPattern())
 	m.ResponseRequired = ask
 	id := b.send(m)
 	if !m.Destination.IsAdvisory() { // they are the link's own, as those that come are
@@ -88,6 +89,9 @@ func (b *Bridge) outgoing(x network.Delivery) *message.Message {
 
 // answered takes the peer's answer to a forward.
 func (b *Bridge) answered(r *message.Response) {
+	if b.denial.answered(b, r) {
+		return
+	}
 	p, ok := b.pending[r.Correlation]
 	if !ok {
 		b.unasked(r)
@@ -102,6 +106,7 @@ func (b *Bridge) answered(r *message.Response) {
 		b.refused(p, r.Exception)
 	} else {
 		b.prove()
+		d.taking = true
 		b.settle(d, p.ref, network.Acked)
 		if d.window < int(b.opts.PrefetchSize) {
 			d.window++

@@ -40,8 +40,14 @@ func TestOneWayWithoutAlwaysSyncSend(t *testing.T) {
 	m := text("Q", 1)
 	m.Persistent = false
 	w.deliver("queue://Q", 1, m)
+	same(t, "the first shows whether the peer takes any", w.home.take(), nil)
+	w.answerAll(nil)
 	same(t, "home", w.home.take(), []string{"acked queue://Q 1"})
-	w.deliver("queue://Q", 2, text("Q", 2))
+	m = text("Q", 2)
+	m.Persistent = false
+	w.deliver("queue://Q", 2, m)
+	same(t, "home", w.home.take(), []string{"acked queue://Q 2"})
+	w.deliver("queue://Q", 3, text("Q", 3))
 	same(t, "a persistent one waits", w.home.take(), nil)
 }
 

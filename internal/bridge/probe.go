@@ -65,7 +65,7 @@ func (b *Bridge) prove() {
 // saw takes a replayed connection; ours proves the signal.
 func (p *probe) saw(b *Bridge, m *message.Message) {
 	c, ok := m.Data.(*message.ConnectionInfo)
-	if ok && c.ID == b.remote {
+	if ok && c.ID == b.remote && !b.denial.on {
 		b.demandSeen()
 	}
 }

@@ -217,6 +217,11 @@ func (b *Bridge) explain(d message.Destination) message.Reason {
 			return b.waitsFor(x)
 		}
 	}
+	for _, x := range b.table.demands {
+		if x.denied && policy.Covers(x.dest, d) {
+			return message.AccessDenied
+		}
+	}
 	if r := b.table.rules.refuses(d); r != "" {
 		return r
 	}

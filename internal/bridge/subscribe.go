@@ -97,15 +97,13 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	d.state, d.since, d.wider = active, now, false
 	err := b.home.local.Subscribe(&network.Subscription{
 		Info: info, Peer: b.peer.ID, Filter: d, Sink: d, Selectors: d.told,
-		Hopwire: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead, Renewed: d.renewed, As: b.as})
+		Hopwire: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead, Renewed: d.renewed,
+		As: b.as})
 	if err != nil {
-		d.state, d.failed = waiting, err.Error()
-		d.retryWait = min(max(2*d.retryWait, parkFirst), parkMax)
-		d.retry = now + d.retryWait
-		b.event(Event{Kind: DemandRefused, Destination: d.dest, Err: err})
+		b.refusedAtHome(d, err, now)
 		return
 	}
-	d.failed, d.retryWait, d.recalls = "", 0, false
+	d.failed, d.denied, d.retryWait, d.recalls = "", false, 0, false
 	b.event(Event{Kind: DemandOpened, Destination: d.dest})
 	if d.durable && !d.warned {
 		d.warned = true

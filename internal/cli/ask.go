@@ -136,6 +136,7 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 			x.StoredOnly)
 	}
 	for _, w := range x.Ways {
-		fmt.Fprintf(out, "  bridge %s takes none: %s\n", w.Bridge, w.Reason)
+		fmt.Fprintf(out, "  bridge %s takes none: %s%s\n", w.Bridge, w.Reason,
+			mark(w.Text != "", "; "+w.Text))
 	}
 }

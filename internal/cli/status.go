@@ -72,6 +72,9 @@ func printStatus(out io.Writer, st *manage.Status, all bool) {
 		fmt.Fprintf(w, "  bridge\t%s\t%s\t%s\t%s\n", b.Name, bridgeWay(&b), b.State, bridgeNote(&b))
 	}
 	w.Flush()
+	for i := range st.Bridges {
+		printRefused(out, &st.Bridges[i])
+	}
 	for _, x := range st.Incoming {
 		fmt.Fprintf(out, "  bridge from %s (%s), received %d, for %s\n", x.Peer, x.Address,
 			x.Received, age(x.SinceMs))
@@ -83,6 +86,19 @@ func printStatus(out io.Writer, st *manage.Status, all bool) {
 	if len(st.Reasons) > 0 {
 		fmt.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
 			reasonList(st.Reasons))
+	}
+}
+
+// printRefused tells of destinations whose messages do not cross a bridge, as somebody refuses it.
+func printRefused(out io.Writer, b *manage.Bridge) {
+	for _, p := range b.Parked {
+		fmt.Fprintf(out, "  bridge %s: %s waits: %s, next try in %s; %s\n", b.Name, p.Destination,
+			p.Reason, age(p.NextTryMs), p.Text)
+	}
+	for _, d := range b.Demands {
+		if d.Error != "" {
+			fmt.Fprintf(out, "  bridge %s: %s is not forwarded: %s\n", b.Name, d.Destination, d.Error)
+		}
 	}
 }
 

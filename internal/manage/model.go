@@ -139,6 +139,7 @@ type Bridge struct {
 	Forwarded int64         `json:"forwarded"`
 	Received  int64         `json:"received"`
 	Demands   []Demand      `json:"demands"`
+	Parked    []Parked      `json:"parked,omitempty"`
 	Reasons   []ReasonCount `json:"reasons"`
 }
 
@@ -166,6 +167,14 @@ type Demand struct {
 	Error       string `json:"error,omitempty"`
 }
 
+// Parked is a destination that waits because the peer refuses its messages.
+type Parked struct {
+	Destination string `json:"destination"`
+	Reason      string `json:"reason"`
+	Text        string `json:"text"` // what the peer said
+	NextTryMs   int64  `json:"nextTryMs"`
+}
+
 // Explanation says why a queue's messages are where they are.
 type Explanation struct {
 	Broker      string             `json:"broker"`
@@ -190,6 +199,7 @@ type ExplanationRow struct {
 type ExplanationOfWay struct {
 	Bridge string `json:"bridge"`
 	Reason string `json:"reason"`
+	Text   string `json:"text,omitempty"` // what the peer or this broker says about it
 }
 
 // FromBroker fills in what the core tells.
@@ -244,6 +254,10 @@ func FromBridge(b bridge.Status, now time.Duration) Bridge {
 		out.Demands = append(out.Demands, Demand{Destination: d.Destination.String(),
 			State: d.State, Members: d.Members, InFlight: d.InFlight, Taken: d.Taken,
 			Error: d.Failed})
+	}
+	for _, p := range b.Parked {
+		out.Parked = append(out.Parked, Parked{Destination: p.Destination.String(),
+			Reason: string(p.Reason), Text: p.Text, NextTryMs: max(p.Until-now, 0).Milliseconds()})
 	}
 	for _, c := range b.Counts {
 		out.Reasons = append(out.Reasons, ReasonCount{string(c.Reason), c.N})

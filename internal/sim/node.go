@@ -22,6 +22,7 @@ type NodeConfig struct {
 	Policies     *policy.Map
 	MemoryLimit  int64
 	StoreLimit   int64
+	Rights       Rights // nil lets everybody do everything
 	Plant        *Plant // a fault planted in it; nil is none
 }
 
@@ -135,7 +136,7 @@ func (n *Node) Start() {
 	if p := n.cfg.Plant; p != nil && p.Headers != nil {
 		headers = p.Headers(headers)
 	}
-	l.core = broker.New(clock, store, headers, broker.Options{
+	options := broker.Options{
 		Name: n.cfg.Name, ID: n.ID(), URL: "sim://" + n.cfg.Name,
 		Persistent: !n.cfg.Volatile, Advisories: !n.cfg.NoAdvisories, Policies: n.cfg.Policies,
 		MemoryLimitBytes: n.cfg.MemoryLimit, StoreLimitBytes: n.cfg.StoreLimit,
@@ -143,7 +144,9 @@ func (n *Node) Start() {
 		PeerAsks: func(from network.Asker, links []message.ConnectionID) int {
 			return l.home.EndOthers(from, links)
 		},
-	})
+	}
+	n.cfg.Rights.apply(&options)
+	l.core = broker.New(clock, store, headers, options)
 	l.env.end = func() {
 		l.core.EndTurn()
 		l.storage.idle()
@@ -180,6 +183,7 @@ func (n *Node) Connect(o bridge.Options) {
 }
 
 func (l *life) connector(o bridge.Options) {
+	o.As = l.node.cfg.Rights.user(&o)
 	c, err := l.home.Connector(o)
 	if err != nil {
 		panic(fmt.Sprintf("sim: connector %s of %s: %v", o.Name, l.node.cfg.Name, err))

@@ -174,7 +174,7 @@ func (s *session) duplex(info *message.BrokerInfo) {
 		s.conn.Gone()
 	}}
 	a, err := s.life.home.Accept(lk, bridge.Hello{Remote: info.Name, Version: 12,
-		HopwireLevel: s.level}, info)
+		HopwireLevel: s.level, As: s.conn.Principal()}, info)
 	if err != nil {
 		s.life.node.w.note("%s: duplex from %s: %v", s.life.node.cfg.Name, info.Name, err)
 		lk.Close(err.Error())

@@ -26,6 +26,7 @@ func init() {
 		"sub": (*script).sub, "close": (*script).close, "kill": (*script).kill,
 		"ack": (*script).ack, "send": (*script).send, "run": (*script).run,
 		"got": (*script).got, "state": (*script).state, "browse": (*script).browse,
+		"grant":   (*script).grant,
 		"explain": (*script).explain, "links": (*script).links,
 		"captured": (*script).capturedBetween, "count": (*script).count,
 		"redelivered": (*script).redelivered, "unique": (*script).unique,
@@ -66,10 +67,47 @@ func (s *script) broker(l line) error {
 		}
 		policies.Entries = append(policies.Entries, &q)
 	}
+	rights, err := rightsOf(l.option("rights", ""))
+	if err != nil {
+		return err
+	}
+	s.rights[l.word(0)] = rights
 	s.w.Broker(sim.NodeConfig{Name: l.word(0), ActiveMQ: l.has("activemq"),
 		Volatile: l.has("volatile"), NoAdvisories: l.option("advisories", "true") == "false",
-		Policies: policies})
+		Policies: policies, Rights: rights})
 	return nil
+}
+
+// rightsOf reads (user:letters:pattern,...); a user without letters may do nothing else.
+func rightsOf(text string) (sim.Rights, error) {
+	if text == "" {
+		return nil, nil
+	}
+	rights := sim.Rights{}
+	for one := range strings.SplitSeq(text, ",") {
+		if err := give(rights, strings.TrimSpace(one)); err != nil {
+			return nil, err
+		}
+	}
+	return rights, nil
+}
+
+func give(rights sim.Rights, text string) error {
+	f := strings.SplitN(text, ":", 3)
+	if len(f) != 3 {
+		return fmt.Errorf("write user:rwa:pattern, not %q", text)
+	}
+	rights[f[0]] = append(rights[f[0]], sim.Grant{Letters: f[1], To: destination(f[2])})
+	return nil
+}
+
+// grant gives a user more rights at a broker, which knows of them from its next start.
+func (s *script) grant(l line) error {
+	rights := s.rights[l.word(0)]
+	if rights == nil {
+		return fmt.Errorf("broker %q has no rights", l.word(0))
+	}
+	return give(rights, l.word(1))
 }
 
 // shortNames are the attributes of networkConnector that scripts need often.

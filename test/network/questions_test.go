@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hopwire/internal/bridge"
 	"hopwire/internal/broker"
 	"hopwire/internal/message"
 	"hopwire/internal/sim"
@@ -196,10 +197,18 @@ func (s *script) explain(l line) error {
 	})
 	for _, c := range n.Connectors() {
 		if why := c.Explain(destination(l.word(1))); why != "" {
-			s.printf("  connector %s: %s", c.Status().Name, why)
+			s.printf("  connector %s: %s%s", c.Status().Name, why, said(c, destination(l.word(1)), why))
 		}
 	}
 	return nil
+}
+
+// said is what somebody says about a lack of rights.
+func said(c *bridge.Connector, d message.Destination, why message.Reason) string {
+	if why == message.RemoteDenied || why == message.AccessDenied {
+		return "; " + c.Said(d)
+	}
+	return ""
 }
 
 func short(who string) string { return strings.ReplaceAll(who, "ID:", "") }

@@ -40,6 +40,7 @@ type script struct {
 	sender   map[string]*sim.Client // by broker
 	numbers  map[message.MessageID]int
 	captured []capture
+	rights   map[string]sim.Rights // by broker
 }
 
 type client struct {
@@ -73,7 +74,8 @@ type capture struct {
 
 func newScript() *script {
 	s := &script{w: sim.New(1, sim.Options{}), clients: map[string]*client{},
-		sender: map[string]*sim.Client{}, numbers: map[message.MessageID]int{}}
+		sender: map[string]*sim.Client{}, numbers: map[message.MessageID]int{},
+		rights: map[string]sim.Rights{}}
 	s.w.Tap(func(from, to string, cmd any) {
 		if !strings.HasPrefix(from, "client ") && !strings.HasPrefix(to, "client ") {
 			s.captured = append(s.captured, capture{from, to, cmd})
