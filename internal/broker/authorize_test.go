@@ -399,3 +399,25 @@ func (takeAll) Gate(time.Duration) message.Verdict                      { return
 func (takeAll) Verdict(network.Candidate) message.Verdict               { return message.Verdict{} }
 func (takeAll) Took(message.Destination, network.Replay, time.Duration) {}
 func (takeAll) Deliver(network.Delivery) bool                           { return true }
+
+// BenchmarkSend sends to a topic that nobody listens to: what the steps of a send cost.
+func BenchmarkSend(b *testing.B) {
+	for name, change := range map[string]func(*Options){
+		"without an authorizer": func(*Options) {},
+		"with one": func(o *Options) {
+			o.Authorizer, o.Authenticator = &law{lists: []string{"amy all topic://>"}}, anyone{}
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			h := open(&testing.T{}, nil, change)
+			amy := h.connect("a", "a", "amy", nil)
+			m := amy.mail("a", topicNamed("T"), 0)
+			m.Persistent = false
+			b.ReportAllocs()
+			for b.Loop() {
+				m.ID.Sequence++
+				amy.Handle(m)
+			}
+		})
+	}
+}

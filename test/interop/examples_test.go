@@ -58,3 +58,25 @@ func adapt(text string, peer int) string {
 		"<transportConnectors>", "<plugins><statisticsBrokerPlugin/></plugins><transportConnectors>",
 	).Replace(text)
 }
+
+// TestTheExampleOfRightsIsEnoughForABridge has the example's user "link" bring what its user "shop"
+// consumes, from a broker of either kind.
+func TestTheExampleOfRightsIsEnoughForABridge(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "rights", "hub.xml"))
+	must(t, err)
+	config := folder.ReplaceAllString(listens.ReplaceAllString(string(text), "${1}{port}"),
+		`dataDirectory="{data}"`)
+	config = strings.Replace(config, "<plugins>", `<managementContext><managementContext `+
+		`createConnector="false"/></managementContext><plugins>`, 1)
+	eachPair(t, func(t *testing.T, p pair) {
+		hub := broker.Start(t, p.b, broker.Options{Name: "hub", Config: config})
+		a := ruled(t, p.a, "a", "", hub, `remoteUserName="link" remotePassword="change-me"`, "")
+		d := jms.Start(t, jms.V5)
+		shop, err := d.Dial(jms.ConnectOptions{URL: hub.URL(), User: "shop", Password: "change-me"})
+		must(t, err)
+		got := shop.Consumer("queue://orders.new")
+		a.WaitConsumers("orders.new", 1, patience)
+		d.Connect(a.URL()).Send("queue://orders.new", 3, "m{}")
+		got.Wait(3, patience)
+	})
+}
