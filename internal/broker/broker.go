@@ -241,10 +241,10 @@ func (b *Broker) ownConnection() message.ConnectionID {
 	return message.ConnectionID(b.opt.ID)
 }
 
-// Stop ends the broker in order: no command is executed any more and nothing more delivered; what
-// is on its way to the store is written and answered, so that nobody sends it again; connections
-// are closed. What was confirmed is in the store when drained is called. Sends that there is no
-// room for are given up: nobody was told that they are safe.
+// Stop ends the broker in order: nothing more is delivered, and of commands only acknowledgements
+// and removals are executed; what is on its way to the store is written and answered, so that
+// nobody sends it again; connections are closed. What was confirmed is in the store when drained is
+// called. Sends that there is no room for are given up: nobody was told that they are safe.
 func (b *Broker) Stop(drained func()) {
 	b.stopping = true
 	for _, c := range b.connOrder {

@@ -122,9 +122,9 @@ func (b *Broker) Greeting() *message.BrokerInfo {
 }
 
 // Handle executes one command of the connection and answers it if it asks for that. A broker that
-// stops executes none: what is not answered is not done.
+// stops takes only what ends something: what is not answered is not done.
 func (c *Connection) Handle(cmd message.Command) {
-	if c.closed || c.b.stopping {
+	if c.closed || c.b.stopping && !ends(cmd) {
 		return
 	}
 	c.active = c.b.beat
@@ -149,6 +149,15 @@ func (c *Connection) Handle(cmd message.Command) {
 		return
 	}
 	c.handleInfo(cmd)
+}
+
+// ends reports whether a command ends something without beginning anything.
+func ends(cmd message.Command) bool {
+	switch cmd.(type) {
+	case *message.MessageAck, *message.RemoveInfo, *message.ShutdownInfo:
+		return true
+	}
+	return false
 }
 
 // handleInfo executes the commands that open, close and steer.

@@ -34,19 +34,19 @@ func quick(t *testing.T, change func(*Options)) *house {
 
 func TestAnAcknowledgementOfAPatternsDurableLooksAtItsTopicAlone(t *testing.T) {
 	h := quick(t, nil)
-	a := h.subscribe("a", "s", ">", func(c *message.ConsumerInfo) { c.PrefetchSize = 20_000 })
+	a := h.subscribe("a", "s", ">", func(c *message.ConsumerInfo) { c.PrefetchSize = 30_000 })
 	g := h.connect("g", "g", "", nil)
-	const topics = 5000
+	const topics, acknowledged = 20_000, 3000
 	for n := range int64(topics) {
 		g.Handle(g.mail("g", topicNamed(fmt.Sprint("T.", n)), n+1))
 	}
 	h.turn()
-	for n := range int64(1000) {
+	for n := range int64(acknowledged) {
 		g.Handle(g.mail("g", topicNamed("T.0"), topics+n+1))
 	}
 	h.turn()
 	acks := a.got[topics:]
-	longest(t, "1000 acknowledgements, each of its turn", 500*time.Millisecond, func() {
+	longest(t, "3000 acknowledgements, each of its turn", 3*time.Second, func() {
 		for _, id := range acks {
 			a.Handle(&message.MessageAck{Consumer: a.id, Destination: topicNamed("T.0"), Last: id,
 				HasLast: true, Count: 1, Type: message.IndividualAck})

@@ -128,6 +128,8 @@ func TestAStopAnswersWhatIsOnItsWay(t *testing.T) {
 	h := open(t, nil, nil)
 	p := h.connect("p", "p", "", nil)
 	p.produce("p", queueNamed("q"), 1)
+	c := h.connect("c", "c", "", nil)
+	id := c.consume("c", queueNamed("q"))
 	m, late := p.mail("p", queueNamed("q"), 2), p.mail("p", queueNamed("q"), 3)
 	p.number++
 	m.CommandID, m.ResponseRequired = p.number, true
@@ -135,14 +137,16 @@ func TestAStopAnswersWhatIsOnItsWay(t *testing.T) {
 	sent, drained, open := p.number, false, false
 	h.b.Stop(func() { drained = true })
 	p.Handle(late)
+	c.Handle(&message.MessageAck{Consumer: id, Destination: queueNamed("q"), Last: c.got[0],
+		HasLast: true, Count: 1, Type: message.StandardAck})
 	for h.step() {
 		open = open || p.answered(sent) && !p.gone
 	}
 	if !drained || !open || !p.gone {
 		t.Errorf("drained %v, answered before the end %v, closed %v", drained, open, p.gone)
 	}
-	if n := len(h.stored(queueNamed("q"))); n != 2 {
-		t.Errorf("%d messages are stored", n)
+	if n := len(h.stored(queueNamed("q"))); n != 1 {
+		t.Errorf("%d messages are stored of 2, of which one is acknowledged", n)
 	}
 }
 
