@@ -33,6 +33,9 @@ const (
 	gone
 )
 
+// settlements are copies by how they ended.
+type settlements [network.Poisoned + 1][]message.CopyRef
+
 // demand is one network subscription at home and the remote consumers behind it.
 type demand struct {
 	bridge   *Bridge
@@ -55,7 +58,7 @@ type demand struct {
 	told     network.Selectors // what Hopwire peers of the home broker know of the members
 	telling  bool              // they are about to be told anew
 
-	settles    [network.Poisoned + 1][]message.CopyRef // ended, not yet told the home broker
+	settles    settlements // ended, not yet told the home broker
 	dirty      bool
 	warned     bool   // that a durable subscriber gets nothing while the link is down
 	suppressed bool   // waits because another bridge serves its consumers

@@ -96,6 +96,7 @@ type fakeHome struct {
 	dones     []func(error)
 	hold      bool // Receive is answered later
 	failure   []*message.Message
+	settled   func() // what telling of settlements brings; it runs once
 }
 
 func newHome(name string) *fakeHome {
@@ -150,6 +151,10 @@ func (h *fakeHome) Settle(id message.ConsumerID, refs []message.CopyRef, how net
 		seqs = append(seqs, fmt.Sprint(r.Seq))
 	}
 	h.note("%s %v %s", settlementNames[how], h.name(id), strings.Join(seqs, " "))
+	if f := h.settled; f != nil {
+		h.settled = nil
+		f()
+	}
 }
 
 func (h *fakeHome) Receive(m *message.Message, from network.Peer, done func(error)) {
@@ -340,7 +345,7 @@ func (w *world) advise(topic string, data message.Command) {
 }
 
 func advisoryMessage(topic string, data message.Command) *message.Message {
-	return &message.Message{Type: advisoryType, Data: data,
+	return &message.Message{Type: "Advisory", Data: data,
 		ID: message.MessageID{Producer: message.ProducerID{Connection: "ID:netB-adv"},
 			Sequence: 1},
 		Destination: message.Destination{Kind: message.Topic,

@@ -14,9 +14,6 @@ import (
 // more, up to the prefetch, so that a reconnected bridge does not flood its peer.
 const rampStart = 128
 
-// advisoryType is the JMSType of the broker's own advisories.
-const advisoryType = "Advisory"
-
 // Deliver implements network.Sink: the copy goes out at once.
 func (d *demand) Deliver(x network.Delivery) (more bool) {
 	b := d.bridge
@@ -26,7 +23,8 @@ func (d *demand) Deliver(x network.Delivery) (more bool) {
 		return false
 	}
 	m := b.outgoing(x)
-	ask := m.Type != advisoryType && (m.Persistent || b.opts.AlwaysSyncSend || !b.proven ||
+	// By the destination: any client may call its message an advisory (JMSType).
+	ask := !m.Destination.IsAdvisory() && (m.Persistent || b.opts.AlwaysSyncSend || !b.proven ||
 		!d.taking && !d.dest.IsPattern())
 	m.ResponseRequired = ask
 	id := b.send(m)
@@ -194,10 +192,10 @@ func (b *Bridge) flush() {
 	dirty := b.dirty
 	b.dirty = nil
 	for _, d := range dirty {
-		d.dirty = false
-		for how, refs := range d.settles {
+		ended := d.settles // telling may bring deliveries, and with them more
+		d.dirty, d.settles = false, settlements{}
+		for how, refs := range ended {
 			if len(refs) > 0 {
-				d.settles[how] = nil
 				b.home.local.Settle(d.id, refs, network.Settlement(how))
 			}
 		}

@@ -290,3 +290,33 @@ func TestB038ReplyToARequesterThatIsGone(t *testing.T) {
 	}
 	w.state(Running)
 }
+
+func TestWhatClientsCallAnAdvisoryIsAnsweredFor(t *testing.T) {
+	w := newWorld(t, nil)
+	w.connect(Hello{HopwireLevel: 1})
+	w.consume(1, "Q")
+	m := text("Q", 1)
+	m.Type = "Advisory"
+	w.home.take()
+	w.deliver("queue://Q", 1, m)
+	same(t, "home, before the peer answered", w.home.take(), nil)
+	w.answerAll(nil)
+	same(t, "home, after", w.home.take(), []string{"acked queue://Q 1"})
+}
+
+func TestWhatEndsWhileOthersAreToldIsToldToo(t *testing.T) {
+	w := newWorld(t, nil)
+	w.connect(Hello{HopwireLevel: 1})
+	w.consume(1, "Q")
+	b, d := w.c.bridge, w.c.bridge.table.demands[0]
+	ended := func(seq uint64, how network.Settlement) {
+		b.settle(d, message.CopyRef{Destination: queue("Q"), Seq: seq}, how)
+	}
+	w.home.take()
+	w.home.settled = func() { ended(3, network.Returned) }
+	ended(1, network.Acked)
+	ended(2, network.Returned)
+	w.env.settle()
+	same(t, "home", w.home.take(), []string{"acked queue://Q 1", "returned queue://Q 2",
+		"returned queue://Q 3"})
+}

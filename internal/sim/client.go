@@ -226,6 +226,7 @@ type Mail struct {
 	Expiration int64 // ms since the epoch
 	Priority   uint8
 	Group      string
+	Type       string // JMSType
 }
 
 var errNotConnected = errors.New("not connected")
@@ -246,6 +247,7 @@ func (c *Client) Send(m Mail, answer func(error)) message.MessageID {
 		Destination: m.To, Persistent: !m.Volatile, Priority: 4, Body: message.TextBody,
 		Timestamp: epoch + c.w.now.Milliseconds(), Expiration: m.Expiration,
 		Content: m.Body, Properties: m.Properties, GroupID: m.Group, ReplyTo: m.ReplyTo,
+		Type: m.Type,
 	}
 	if m.Priority > 0 {
 		msg.Priority = m.Priority

@@ -174,6 +174,9 @@ func (s *sender) send() {
 	if rnd.IntN(2) == 0 {
 		m.Properties = r.blue
 	}
+	if rnd.IntN(8) == 0 {
+		m.Type = "Advisory" // a word like any other, to clients
+	}
 	if r.p.Sessions && s.tx == 0 && rnd.IntN(5) == 0 {
 		s.c.Begin()
 		s.tx = 1 + rnd.IntN(4)

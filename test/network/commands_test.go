@@ -2,6 +2,7 @@ package network
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -371,13 +372,15 @@ func (s *script) send(l line) error {
 	if c.Node() == nil {
 		c.Connect(n)
 	}
+	known := []string{"n", "every", "body", "type"}
 	props := primitive.Map{}
 	for _, a := range l.args {
-		if len(a.Vals) == 1 && a.Key != "n" && a.Key != "every" && a.Key != "body" {
+		if len(a.Vals) == 1 && !slices.Contains(known, a.Key) {
 			props.Set(a.Key, a.Vals[0])
 		}
 	}
-	mail := sim.Mail{To: destination(l.word(1)), Volatile: l.has("volatile")}
+	mail := sim.Mail{To: destination(l.word(1)), Volatile: l.has("volatile"),
+		Type: l.option("type", "")}
 	if size, _ := strconv.Atoi(l.option("body", "0")); size > 0 {
 		mail.Body = make([]byte, size)
 	}

@@ -49,9 +49,9 @@
 //	ask a q.requests as CA [n=3] [volatile]
 //	    sends requests; what got tells of the application are the answers, which have names, too
 //	close CB1 · kill CB1 · ack CB1 [n=5]
-//	send a q.orders [n=30] [every=10ms] [volatile] [color=red]
-//	    sends persistent messages and waits for no confirmation before the next; what is not
-//	    known as an option becomes a property
+//	send a q.orders [n=30] [every=10ms] [volatile] [type=x] [color=red]
+//	    sends persistent messages, type is their JMSType, and waits for no confirmation before the
+//	    next; what is not known as an option becomes a property
 //
 // Time and questions:
 //
