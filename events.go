@@ -249,6 +249,7 @@ var bridgeWords = map[bridge.EventKind]struct {
 	bridge.DemandClosed:     {slog.LevelDebug, "bridge no longer forwards a destination"},
 	bridge.DemandRefused:    {slog.LevelWarn, "bridge cannot forward a destination"},
 	bridge.ForwardRefused:   {slog.LevelWarn, "bridge's peer refused"},
+	bridge.ArrivalRefused:   {slog.LevelWarn, "bridge refused its peer"},
 	bridge.ForwardPoisoned:  {slog.LevelWarn, "message can never cross the bridge"},
 	bridge.DoubtsResolved:   {slog.LevelInfo, "copies in doubt resolved"},
 	bridge.DoubtsReleased:   {slog.LevelWarn, "copies in doubt released"},

@@ -169,6 +169,8 @@ func (b *Bridge) receive(c message.Command) {
 		b.talk(c.Command)
 	case *message.Message:
 		b.arrived(c)
+	case *message.Oversized:
+		b.oversized(c)
 	case *message.ConnectionInfo:
 		b.mirrored = c.ID
 		if b.hello.HopwireLevel > 0 {
@@ -203,9 +205,12 @@ func (b *Bridge) connectionError(c *message.ConnectionError) {
 	case !b.proven:
 		b.fail(kindOf(x), "the peer refused this bridge's login: %s", text)
 	default:
-		reason := reasonOf(x)
-		if missing(x) {
+		reason := unsendable(x)
+		switch {
+		case missing(x):
 			reason = message.NoConsumer
+		case reason == "":
+			reason = reasonOf(x)
 		}
 		b.count.add(reason)
 		b.event(Event{Kind: ForwardRefused, Reason: reason,

@@ -76,7 +76,7 @@ func TestRefusedArrivalIsAnsweredWithItsKind(t *testing.T) {
 		err  error
 		want string
 	}{
-		{message.Errorf(message.Denied, "no"), "javax.jms.JMSSecurityException"},
+		{message.Errorf(message.Denied, "no"), "java.lang.SecurityException"},
 		{message.Errorf(message.Limit, "no"), "javax.jms.ResourceAllocationException"},
 		{message.Errorf(message.InvalidDestination, "no"), "javax.jms.InvalidDestinationException"},
 		{message.Errorf(message.NoTempDestination, "no"),
@@ -230,7 +230,7 @@ func TestWhatTheListsExcludeIsNotTakenEither(t *testing.T) {
 	in.CommandID, in.ResponseRequired = 9, true
 	a.Receive(in)
 	same(t, "answer", shorts(l.take()), []string{
-		"5 Response to=9 javax.jms.JMSSecurityException"})
+		"5 Response to=9 java.lang.SecurityException"})
 	if len(w.home.got) != 0 {
 		t.Error("it was taken")
 	}

@@ -53,26 +53,33 @@ func (b *Bridge) unwelcome(m *message.Message, r message.Reason, ask bool) {
 	}
 }
 
+// oversized refuses a message above our frame limit. A Hopwire peer is told that it is the size, in
+// either case: it keeps back the one that it asked an answer for, and counts the other as lost. An
+// ActiveMQ peer ends its bridge for any complaint; it gets one where it waits for the answer.
+func (b *Bridge) oversized(m *message.Oversized) {
+	x := message.Exception(m.Err())
+	if b.hello.HopwireLevel > 0 {
+		x.Class = message.FrameTooBig.Class()
+	}
+	text := x.Message
+	switch {
+	case m.ResponseRequired:
+		b.send(&message.Response{Correlation: m.CommandID, Exception: x})
+	case b.hello.HopwireLevel > 0:
+		text += "; it is lost, as the peer asked for no answer"
+		b.send(&message.ConnectionError{Exception: x})
+	default:
+		text += "; it is lost, as the peer asked for no answer"
+	}
+	b.count.add(message.FrameTooBig)
+	b.event(Event{Kind: ArrivalRefused, Destination: m.Destination, Reason: message.FrameTooBig,
+		Text: text})
+}
+
 func answer(id int32, err error) *message.Response {
 	r := &message.Response{Correlation: id}
 	if err != nil {
-		r.Exception = &message.Throwable{Class: exceptionClass(message.KindOf(err)),
-			Message: err.Error()}
+		r.Exception = message.Exception(err)
 	}
 	return r
-}
-
-// exceptionClass is the Java class that says what an error kind says.
-func exceptionClass(k message.ErrorKind) string {
-	switch k {
-	case message.Denied:
-		return "javax.jms.JMSSecurityException"
-	case message.Limit, message.Unavailable:
-		return "javax.jms.ResourceAllocationException"
-	case message.NoTempDestination:
-		return "org.apache.activemq.DestinationDoesNotExistException"
-	case message.InvalidDestination, message.NotFound:
-		return "javax.jms.InvalidDestinationException"
-	}
-	return "javax.jms.JMSException"
 }

@@ -40,6 +40,7 @@ const (
 	DemandClosed                      // Destination
 	DemandRefused                     // Destination, Err: the home broker took no subscription
 	ForwardRefused                    // Destination, Reason, Text: the peer took no message; parked
+	ArrivalRefused                    // Destination, Reason, Text: a message of the peer was not taken
 	ForwardPoisoned                   // Destination, Text: a message that can never cross
 	DoubtsResolved                    // Count known, Text
 	DoubtsReleased                    // Count copies nobody told about in time

@@ -132,6 +132,9 @@ func (c *Connection) Handle(cmd message.Command) {
 	case *message.Message:
 		c.send(cmd)
 		return
+	case *message.Oversized:
+		c.oversized(cmd)
+		return
 	case *message.MessageAck:
 		c.answer(cmd, c.ack(cmd))
 		return
@@ -213,7 +216,7 @@ func (c *Connection) answer(cmd message.Command, err error) {
 
 // refuse reports an error, as an answer if one is asked for.
 func (c *Connection) refuse(h *message.Header, err error) {
-	t := exception(err)
+	t := message.Exception(err)
 	if h.ResponseRequired {
 		c.out.Send(&message.Response{Correlation: h.CommandID, Exception: t})
 		return

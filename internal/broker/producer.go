@@ -1,6 +1,10 @@
 package broker
 
-import "hopwire/internal/message"
+import (
+	"sort"
+
+	"hopwire/internal/message"
+)
 
 // producer is one open producer.
 type producer struct {
@@ -54,4 +58,21 @@ func (c *Connection) endProducer(p *producer) {
 		p.dest.producerCount--
 	}
 	c.b.adviseProducer(p, true)
+}
+
+// sortedProducers gives producers in the order of their ids, so that what is told about them is
+// the same in every run.
+func sortedProducers(m map[message.ProducerID]*producer) []*producer {
+	out := make([]*producer, 0, len(m))
+	for _, p := range m {
+		out = append(out, p)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i].info.ID, out[j].info.ID
+		if a.Session != b.Session {
+			return a.Session < b.Session
+		}
+		return a.Value < b.Value
+	})
+	return out
 }

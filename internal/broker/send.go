@@ -431,12 +431,10 @@ func expiredCause(m *message.Message) string {
 		strconv.FormatInt(m.Expiration, 10)
 }
 
-// Refuse answers a message that did not get here whole, of which only what precedes its body is
-// known. A transaction that it was sent in without asking an answer can only roll back.
-func (c *Connection) Refuse(m *message.Message, why error) {
-	if c.closed {
-		return
-	}
+// oversized refuses a message above the frame limit. A transaction that it was sent in without
+// asking an answer can only roll back.
+func (c *Connection) oversized(m *message.Oversized) {
+	why := m.Err()
 	if tx := c.transactions[m.Transaction]; tx != nil && tx.broken == nil && !m.ResponseRequired {
 		tx.broken = why
 	}

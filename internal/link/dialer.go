@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"hopwire/internal/bridge"
@@ -39,7 +38,7 @@ type dial struct {
 	d       *Dialer
 	uri     string
 	cancel  context.CancelFunc
-	over    bool
+	over    bool // ended, or given up
 	session *wire.Session
 
 	up      func(bridge.Link, bridge.Hello)
@@ -47,10 +46,7 @@ type dial struct {
 	down    func(error)
 }
 
-// Dial implements bridge.Dialer. A URI that is a list, such as failover:(a,b), is tried member by
-// member, each bounded by its own connectionTimeout; what the list says about retrying is left to
-// the connector, which retries by itself. The uri's wireFormat options are those of this side's
-// hello.
+// Dial implements bridge.Dialer. The uri's wireFormat options are those of this side's hello.
 func (d *Dialer) Dial(uri string, up func(bridge.Link, bridge.Hello),
 	receive func(message.Command), down func(error),
 ) func() {
@@ -89,43 +85,16 @@ func (x *dial) connect(ctx context.Context) {
 	}
 }
 
-// reach tries the members of the uri in turn.
 func (x *dial) reach(ctx context.Context) (*transport.Conn, wire.Offer, error) {
-	uris, err := transport.Members(x.uri)
+	c, err := x.d.opt.Connect(ctx, x.uri)
 	if err != nil {
 		return nil, wire.Offer{}, err
 	}
-	var errs []error
-	for _, uri := range uris {
-		c, err := x.d.opt.Connect(ctx, uri)
-		if err == nil {
-			var offer wire.Offer
-			if offer, err = offerTo(c, uri); err == nil {
-				return c, offer, nil
-			}
-			_ = c.Close()
-		}
-		if len(uris) > 1 {
-			err = lineOf(transport.Shown(uri), "", err)
-		}
-		errs = append(errs, err)
-		if ctx.Err() != nil {
-			break
-		}
+	offer, err := offerTo(c, x.uri)
+	if err != nil {
+		_ = c.Close()
 	}
-	if len(errs) == 1 {
-		return nil, wire.Offer{}, errs[0]
-	}
-	return nil, wire.Offer{}, oneLine(errs)
-}
-
-// oneLine joins errors without line breaks.
-func oneLine(errs []error) error {
-	var text []string
-	for _, err := range errs {
-		text = append(text, err.Error())
-	}
-	return message.Errorf(message.Unavailable, "%s", strings.Join(text, "; "))
+	return c, offer, err
 }
 
 func offerTo(c *transport.Conn, uri string) (wire.Offer, error) {
@@ -147,7 +116,6 @@ func (x *dial) begin(c *transport.Conn, offer wire.Offer) {
 		HelloTimeout: min(timeout, helloTimeout),
 		Up:           x.greeted,
 		Receive:      func(c message.Command) { x.receive(c) },
-		TooBig:       func(m *message.Message, err error) { refuse(x.session, m, err) },
 		Unsent:       func(c message.Command, err error) { unsent(x.session, c, err, x.receive) },
 		Down:         func(err error) { x.ended(x.phase(), err) },
 	})
@@ -177,22 +145,29 @@ func (x *dial) phase() string {
 	return "connection"
 }
 
-// giveUp is called on the loop.
+// giveUp is called on the loop. A connection that was made meanwhile is closed when its turn comes.
 func (x *dial) giveUp() {
 	x.cancel()
 	if x.session != nil {
 		x.session.Close(errGivenUp.Error())
 		return
 	}
-	x.d.opt.Hub.Loop().Post(func() { x.ended("connecting", errGivenUp) })
+	if !x.over {
+		x.over = true
+		x.d.opt.Hub.Loop().Post(func() { x.tell("connecting", errGivenUp) })
+	}
 }
 
-// ended tells the connector, once.
+// ended tells the connector, unless it gave up before.
 func (x *dial) ended(phase string, err error) {
-	if x.over {
-		return
+	if !x.over {
+		x.over = true
+		x.tell(phase, err)
 	}
-	x.over = true
+}
+
+// tell is called once.
+func (x *dial) tell(phase string, err error) {
 	x.cancel()
 	where := transport.Shown(x.uri)
 	if x.session != nil {

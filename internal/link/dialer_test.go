@@ -50,7 +50,12 @@ func inBubble(t *testing.T, connect func(ctx context.Context, uri string) error,
 				}
 				near, far := net.Pipe()
 				r.far = far
-				return transport.Wrap(near, transport.DefaultOptions()), nil
+				u, err := transport.ParseURI(uri)
+				if err != nil {
+					return nil, err
+				}
+				o, err := transport.ParseOptions(u)
+				return transport.Wrap(near, o), err
 			},
 		})
 		ctx, stop := context.WithCancel(context.Background())
@@ -218,23 +223,40 @@ func TestGivingUpEndsAnAttemptInEveryPhase(t *testing.T) {
 	})
 }
 
-func TestTheMembersOfAFailoverUriAreTriedInTurn(t *testing.T) {
-	onlyC := func(_ context.Context, uri string) error {
-		if !strings.Contains(uri, "//c") {
-			return errors.New("refused")
-		}
-		return nil
-	}
-	inBubble(t, onlyC, func(r *rig) {
-		r.dial("failover:(tcp://a:1,failover:(tcp://b:2,tcp://c:3?wireFormat.version=9))?randomize=false")
-		r.greet()
-		if len(r.links) != 1 || len(r.tried) != 3 {
-			t.Fatalf("tried %q, up %d, down %v", r.tried, len(r.links), r.down)
+func TestAConnectionMadeWhileItIsGivenUpIsClosed(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.on(func() {
+			giveUp := r.dialer.Dial("tcp://peer:61616", nil, nil,
+				func(err error) { r.down = append(r.down, err) })
+			time.Sleep(time.Millisecond) // it is made, and its turn comes after this one
+			giveUp()
+		})
+		r.ended(0, "given up")
+		if n, err := r.far.Read(make([]byte, 1)); err == nil {
+			t.Errorf("the peer got %d bytes", n)
 		}
 	})
-	inBubble(t, onlyC, func(r *rig) {
-		r.dial("failover:(tcp://a:1?wireFormat.version=9,tcp://b:2)")
-		r.ended(0, "connecting: tcp://a:1: refused; tcp://b:2: refused")
+}
+
+func TestAMessageAboveTheUrisLimitIsHandedOn(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.dial("tcp://peer:61616?wireFormat.maxFrameSize=1000")
+		r.greet()
+		m := &openwire.Message{Type: openwire.TypeBytesMessage, Content: make([]byte, 2000)}
+		m.CommandID = 9
+		frame, err := openwire.NewEncoder(openwire.Format{Version: 12}).Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = r.far.Write(frame); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(r.got) != 1 || r.got[0].(*message.Oversized).CommandID != 9 {
+			t.Errorf("got %+v", r.got)
+		}
+		r.far.Close()
+		r.ended(1)
 	})
 }
 

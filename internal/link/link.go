@@ -47,20 +47,6 @@ func (p *Peers) Adopt(s *wire.Session, info *message.BrokerInfo, as message.Prin
 	return a.Receive, down, nil
 }
 
-// refuse answers a message above our frame limit. A Hopwire peer is told that it is the size.
-func refuse(s *wire.Session, m *message.Message, err error) {
-	if !m.ResponseRequired {
-		return
-	}
-	if s.Peer().HopwireLevel > 0 {
-		s.Send(wire.Unsendable(m, err))
-		return
-	}
-	s.Send(&message.Response{Correlation: m.CommandID, Exception: &message.Throwable{
-		Class: "javax.jms.JMSException", Message: err.Error(),
-	}})
-}
-
 // unsent tells the bridge of a message that the peer cannot be sent: it keeps that one back and
 // goes on. Anything else ends the link.
 func unsent(s *wire.Session, c message.Command, err error, receive func(message.Command)) {

@@ -93,38 +93,4 @@ func TestErrorsShowAUriWithoutItsOptions(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if _, err := Members("static:(tcp://h:1?password=secret"); err == nil ||
-		strings.Contains(err.Error(), "secret") {
-		t.Errorf("a list: %v", err)
-	}
-}
-
-func TestListsGiveTheirMembers(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"tcp://a:1", "tcp://a:1"},
-		{"failover:(tcp://a:1,tcp://b:2)?randomize=false", "tcp://a:1 tcp://b:2"},
-		{"failover:tcp://a:1,tcp://b:2", "tcp://a:1 tcp://b:2"},
-		{"failover://(tcp://a:1)", "tcp://a:1"},
-		{
-			"static:(failover:(tcp://a:1?x=1, tcp://b:2),tcp://c:3)",
-			"tcp://a:1?x=1 tcp://b:2 tcp://c:3",
-		},
-		{
-			"failover:(tcp://a:1,tcp://b:2?y=1)?nested.wireFormat.version=9",
-			"tcp://a:1?wireFormat.version=9 tcp://b:2?y=1&wireFormat.version=9",
-		},
-	} {
-		got, err := Members(c.text)
-		if err != nil || strings.Join(got, " ") != c.want {
-			t.Errorf("%s: %q, %v", c.text, got, err)
-		}
-	}
-	for _, bad := range []string{
-		"failover:()", "failover:(tcp://a:1",
-		strings.Repeat("failover:(", 9) + "tcp://a:1" + strings.Repeat(")", 9),
-	} {
-		if got, err := Members(bad); err == nil {
-			t.Errorf("%s: %q", bad, got)
-		}
-	}
 }

@@ -59,12 +59,10 @@ type Config struct {
 
 	// Up is called when the hellos agreed, before anything is received.
 	Up func(Peer)
-	// Receive takes one command.
-	Receive func(message.Command)
-	// TooBig is told of a message above the frame limit: of m only what comes before the body is
-	// known. err is the *openwire.FrameTooBigError. The frame was read over; the session goes on,
+	// Receive takes one command. A message above the frame limit comes as a *message.Oversized,
+	// whose Cause is the *openwire.FrameTooBigError. The frame was read over; the session goes on,
 	// unless an object cache could be out of step: then it closes after the answer.
-	TooBig func(m *message.Message, err error)
+	Receive func(message.Command)
 	// Unsent is told of a command that cannot be encoded for this peer: it was left out. A
 	// delivery comes as a *message.MessageDispatch.
 	Unsent func(c message.Command, err error)
@@ -401,7 +399,7 @@ func (s *Session) skip(frames *openwire.FrameReader, d *Decoder, big *openwire.F
 		if s.closed {
 			return
 		}
-		s.cfg.TooBig(m, big)
+		s.cfg.Receive(&message.Oversized{Message: m, Cause: big})
 		if s.peer.Format.Cache {
 			s.Close(big.Error())
 		}

@@ -32,7 +32,6 @@ type bench struct {
 
 	up   int
 	got  []message.Command
-	big  []error
 	down []error
 }
 
@@ -49,7 +48,6 @@ func inBubble(t *testing.T, stalled bool, set setting, f func(b *bench)) {
 			Hub: NewHub(b.loop), Group: b.group, Offer: DefaultOffer(), Name: "test",
 			Up:      func(Peer) { b.up++ },
 			Receive: func(c message.Command) { b.got = append(b.got, c) },
-			TooBig:  func(_ *message.Message, err error) { b.big = append(b.big, err) },
 			Unsent:  func(c message.Command, err error) { t.Errorf("%T unsent: %v", c, err) },
 			Down:    func(err error) { b.down = append(b.down, err) },
 		}
@@ -466,9 +464,12 @@ func TestAMessageAboveTheLimitIsToldAndTheSessionGoesOn(t *testing.T) {
 		f.send(m)
 		f.send(&openwire.FlushCommand{})
 		synctest.Wait()
-		if len(b.big) != 1 || len(b.got) != 1 || len(b.down) != 0 ||
-			!strings.Contains(b.big[0].Error(), "the limit is 1000") {
-			t.Errorf("told %v, got %v, end %v", b.big, b.got, b.down)
+		if len(b.got) != 2 || len(b.down) != 0 {
+			t.Fatalf("got %v, end %v", b.got, b.down)
+		}
+		o, ok := b.got[0].(*message.Oversized)
+		if !ok || o.CommandID != 9 || !strings.Contains(o.Err().Error(), "the limit is 1000") {
+			t.Errorf("got %+v", b.got[0])
 		}
 	})
 }

@@ -80,11 +80,6 @@ func (k *connection) duplex(info *message.BrokerInfo) {
 	k.half, k.halfDown = receive, down
 }
 
-// tooBig answers a message above the frame limit.
-func (k *connection) tooBig(m *message.Message, err error) {
-	k.core.Refuse(m, message.Errorf(message.Limit, "message %s to %s: %w", m.ID, m.Destination, err))
-}
-
 // unsent takes what this peer's own limits do not let through. A delivery that can never arrive
 // would be sent again and again: it is dead-lettered in the consumer's name.
 func (k *connection) unsent(c message.Command, err error) {

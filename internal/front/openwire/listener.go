@@ -102,7 +102,7 @@ func (l *Listener) admit(c *transport.Conn) {
 	k.session = wire.New(wire.Config{
 		Hub: l.opt.Hub, Group: l.opt.Group, Conn: c, Offer: l.offer, Name: "openwire",
 		HelloTimeout: c.Options().ConnectionTimeout, Guarded: true,
-		Up: k.up, Receive: k.receive, TooBig: k.tooBig, Unsent: k.unsent, Down: k.down,
+		Up: k.up, Receive: k.receive, Unsent: k.unsent, Down: k.down,
 	})
 	k.session.Start()
 }
