@@ -136,6 +136,9 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	if o.NextDest, err = broker.NextDest(st); err != nil {
 		return err
 	}
+	if o.DoubtPatience, err = broker.DoubtPatience(st); err != nil {
+		return err
+	}
 	if o.NextSequence, err = broker.NextSequence(st); err != nil {
 		return err
 	}
@@ -232,7 +235,7 @@ func (b *Broker) openControl() {
 func (b *Broker) StartBridges() {
 	b.loop.Post(func() {
 		for _, p := range b.core.DoubtedPeers() {
-			b.home.WatchDoubts(p, b.home.InDoubtTimeout())
+			b.home.WatchDoubts(p, b.core.DoubtPatience(p))
 		}
 		for _, c := range b.connectors {
 			if c.config.AutoStart {

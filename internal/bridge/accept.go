@@ -19,7 +19,7 @@ type Acceptor struct {
 
 // Accept adopts a connection whose peer asked for a duplex bridge: info is the BrokerInfo that it
 // sent, after its ConnectionInfo was let in. Our half starts at once. A live connection of the
-// same connector is ended first.
+// same connector and user is ended first; with one of another user this one is refused.
 func (h *Home) Accept(l Link, hello Hello, info *message.BrokerInfo) (*Acceptor, error) {
 	self := h.local.Info()
 	if info.ID == "" || info.ID == self.ID {
@@ -34,9 +34,16 @@ func (h *Home) Accept(l Link, hello Hello, info *message.BrokerInfo) (*Acceptor,
 	}
 	a.key = a.opts.Name + "@" + string(info.ID)
 	for _, old := range slices.Clone(h.accepted) {
-		if old.key == a.key {
-			old.bridge.fail(message.Unavailable, "a new connection took its place")
+		if old.key != a.key {
+			continue
 		}
+		if old.bridge.user() != hello.As.User {
+			old.count.add(message.LoginRefused)
+			return nil, message.Errorf(message.Denied, "duplex bridge from %s (%s): a link of"+
+				" connector %s of this broker is there, of another user", info.Name, hello.Remote,
+				a.opts.Name)
+		}
+		old.bridge.fail(message.Unavailable, "a new connection took its place")
 	}
 	h.accepted = append(h.accepted, a)
 	b := newBridge(h, &a.opts, l, hello, a.count)

@@ -189,8 +189,9 @@ func (b *Bridge) receive(c message.Command) {
 
 // connectionError is the peer's answer to a command that asked for none. Before the peer acted on
 // our login it is about that, or the link as a whole: until then no message is sent without asking
-// an answer. Later it is about one command: a link that ended for it would meet it again at once.
-// A peer that does not let us read its advisories leaves the static list.
+// an answer, and a peer that did not let us in took none. Later it is about one command: a link
+// that ended for it would meet it again at once. A peer that does not let us read its advisories
+// leaves the static list.
 func (b *Bridge) connectionError(c *message.ConnectionError) {
 	x := c.Exception
 	if x == nil {
@@ -203,6 +204,7 @@ func (b *Bridge) connectionError(c *message.ConnectionError) {
 	case aboutAdvisories(text):
 		b.mayNotRead(text)
 	case !b.proven:
+		b.takeBack(func(pending) network.Settlement { return network.Returned })
 		b.fail(kindOf(x), "the peer refused this bridge's login: %s", text)
 	default:
 		reason := unsendable(x)
@@ -300,7 +302,7 @@ func (b *Bridge) enter(p phase) {
 func (b *Bridge) run() {
 	b.unbound()
 	b.enter(running)
-	b.home.doubts.succeeded(b)
+	b.home.absences.succeeded(b)
 	b.reflect()
 	b.openWaiting()
 	if b.unseen == "" {
@@ -429,7 +431,7 @@ func (b *Bridge) end(err error) {
 		}
 	}
 	if doubted || b.doubts.unfinished() {
-		b.home.doubts.watch(b)
+		b.home.absences.left(b, doubted)
 	}
 	if b.ticker != nil {
 		b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,

@@ -43,7 +43,6 @@ func (h *Home) Connector(o Options) (*Connector, error) {
 			"networkConnector %q: uri names no broker; write static:(tcp://host:61616)", o.Name)
 	}
 	o.URIs = slices.Clone(o.URIs)
-	h.wait(o.InDoubtTimeout)
 	c := &Connector{home: h, opts: o, count: newCounters()}
 	h.connectors = append(h.connectors, c)
 	return c, nil

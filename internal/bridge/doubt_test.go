@@ -135,6 +135,17 @@ func (w *world) lose() {
 	w.home.take()
 }
 
+// tellAll answers the question that was asked last: none of the copies is there.
+func (w *world) tellAll() {
+	sent := w.link.take()
+	ask, err := network.ParseTalk(sent[len(sent)-1].(*message.ControlCommand).Command)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.dial.receive(&message.ControlCommand{Command: network.Talk{Kind: network.Known, ID: ask.ID,
+		Known: make([]bool, len(ask.Keys))}.Encode()})
+}
+
 func (w *world) tell(known bool) {
 	sent := w.link.take()
 	ask, err := network.ParseTalk(sent[len(sent)-1].(*message.ControlCommand).Command)
@@ -161,14 +172,17 @@ func TestTheTimeOfADoubtStandsStillWhileThePeerIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheTimeOfADoubtBeginsAnewWithTheLinksEnd(t *testing.T) {
+func TestTheTimeOfADoubtCountsFromWhatThePeerSaidLast(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		linked time.Duration // how long the second link lives without an answer
-		wait   time.Duration // what is left then
+		linked time.Duration // how long the second link lives
+		answer bool          // it is told about one of two copies first
+		wait   time.Duration // what is left when it ends
 	}{
-		{"a cut link: the peer was there", 15 * time.Second, 10 * time.Second},
-		{"a silent peer: as if it had not been", doubtTimeout, 0},
+		{"a cut link", 3 * time.Second, false, 5001 * time.Millisecond},
+		{"a cut link, beyond the time", 15 * time.Second, false, 0},
+		{"a silent peer", doubtTimeout, false, 0},
+		{"a peer that told of some", 15 * time.Second, true, 10 * time.Second},
 	} {
 		w := newWorld(t, func(o *Options) {
 			o.InDoubtTimeout, o.InitialReconnectDelay = 10*time.Second, time.Second
@@ -176,21 +190,152 @@ func TestTheTimeOfADoubtBeginsAnewWithTheLinksEnd(t *testing.T) {
 		})
 		w.lose()
 		w.env.advance(2 * time.Second)
+		if w.home.doubts = doubtsOf(1); c.answer {
+			w.home.doubts = doubtsOf(network.MaxTalkKeys + 1)
+		}
 		w.connect(Hello{HopwireLevel: 1})
 		w.env.advance(c.linked - time.Millisecond)
-		same(t, c.name, w.home.take(), []string{"peer netB started=true"})
-		if c.linked == doubtTimeout {
-			w.env.advance(time.Millisecond)
-		} else {
+		if c.answer {
+			w.tellAll()
+		}
+		released := func() bool {
+			return slices.ContainsFunc(w.home.take(), func(l string) bool {
+				return strings.HasPrefix(l, "never-learned")
+			})
+		}
+		if released() {
+			t.Errorf("%s: released while a link asks", c.name)
+		}
+		if c.linked < doubtTimeout {
 			w.dial.down(nil)
+		}
+		if c.wait > 0 {
 			w.env.advance(c.wait - time.Millisecond)
-			same(t, c.name, w.home.take(), []string{"peer netB started=false"})
-			w.env.advance(time.Millisecond)
+			if released() {
+				t.Errorf("%s: released too early", c.name)
+			}
 		}
-		got := w.home.take()
-		if got[len(got)-1] != "never-learned 1" {
-			t.Errorf("%s: %q", c.name, got)
+		if w.env.advance(time.Millisecond); !released() {
+			t.Errorf("%s: not released in time", c.name)
 		}
+	}
+}
+
+// refuse plays a peer that does not let the bridge in.
+func (w *world) refuse() {
+	w.dial.receive(&message.ConnectionError{Exception: &message.Throwable{
+		Class: "java.lang.SecurityException", Message: "User name [x] or password is invalid."}})
+	w.env.settle()
+}
+
+func TestAPeerThatRefusesTheLoginTookNothing(t *testing.T) {
+	for _, level := range []int{0, 1} {
+		w := newWorld(t, func(o *Options) { o.StaticallyIncluded = []message.Destination{queue("Q")} })
+		w.connect(Hello{HopwireLevel: level})
+		w.deliver("queue://Q", 1, text("Q", 1))
+		w.deliver("queue://Q", 2, text("Q", 2))
+		w.home.take()
+		w.refuse()
+		w.state(Backoff)
+		if got := w.home.take(); got[0] != "returned queue://Q 1 2" {
+			t.Errorf("level %d: %q", level, got)
+		}
+	}
+}
+
+func TestAPeerThatRefusesTheLoginIsAway(t *testing.T) {
+	w := newWorld(t, nil)
+	w.lose()
+	for w.env.now < 2*w.c.opts.InDoubtTimeout {
+		w.env.advance(w.waitOf())
+		w.connect(Hello{HopwireLevel: 1})
+		w.env.advance(10 * time.Millisecond)
+		w.refuse()
+		if w.home.take(); len(w.home.doubts) == 0 {
+			break
+		}
+	}
+	if w.env.now < w.c.opts.InDoubtTimeout ||
+		w.env.now > w.c.opts.InDoubtTimeout+w.c.opts.MaxReconnectDelay {
+		t.Errorf("%d copies are in doubt after %v", len(w.home.doubts), w.env.now)
+	}
+}
+
+// second makes another connector to the peer, with a link that leaves a copy of Z in doubt. Its
+// end is the caller's.
+func (w *world) second(change func(*Options)) *fakeDial {
+	o := DefaultOptions(5)
+	o.Name, o.URIs = "nc2", []string{"tcp://netB:61617"}
+	change(&o)
+	c, err := w.h.Connector(o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c.Start()
+	d := w.dialer.last()
+	d.up(&fakeLink{}, Hello{Remote: "netB:61617", HopwireLevel: 1})
+	info := peerInfo
+	d.receive(&info)
+	m := advisoryMessage("Consumer.Queue.Z", consumer(7, "queue://Z"))
+	d.receive(&message.MessageDispatch{Consumer: c.bridge.advisories.id,
+		Destination: m.Destination, Message: m})
+	w.env.settle()
+	w.deliver("queue://Z", 2, text("queue://Z", 6))
+	return d
+}
+
+func TestTheLongestTimeOfTheLinksThatLeftCopiesCounts(t *testing.T) {
+	for _, c := range []struct{ first, second, want time.Duration }{
+		{NeverTimeout, time.Minute, 0}, {time.Minute, NeverTimeout, 0},
+		{time.Minute, time.Hour, time.Hour}, {time.Hour, time.Minute, time.Hour},
+	} {
+		w := newWorld(t, func(o *Options) { o.InDoubtTimeout = c.first })
+		w.connect(Hello{HopwireLevel: 1})
+		w.consume(1, "Q")
+		w.deliver("queue://Q", 1, text("Q", 1))
+		d := w.second(func(o *Options) { o.InDoubtTimeout = c.second })
+		w.dial.down(nil)
+		d.down(nil)
+		w.home.doubts = doubtsOf(2)
+		limit := c.want
+		if limit == 0 {
+			limit = 3 * time.Hour
+		}
+		w.env.advance(limit - time.Millisecond)
+		if len(w.home.doubts) != 2 {
+			t.Errorf("%v and %v: released early", c.first, c.second)
+		}
+		w.env.advance(time.Millisecond)
+		if c.want > 0 && len(w.home.doubts) != 0 {
+			t.Errorf("%v and %v: not released after %v", c.first, c.second, c.want)
+		}
+	}
+}
+
+func TestAPeerThatComesToUsSucceedsNobody(t *testing.T) {
+	w := newWorld(t, nil)
+	shop := func(id message.BrokerID, remote string) *Acceptor {
+		a, err := w.h.Accept(&fakeLink{}, Hello{Remote: remote, HopwireLevel: 1},
+			&message.BrokerInfo{ID: id, Name: "localhost", NetworkProperties: "name=NC\n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a := shop("ID:shop1", "10.0.0.1")
+	a.Receive(advisoryMessage("Consumer.Queue.Q", consumer(1, "Q")))
+	w.env.settle()
+	w.deliver("queue://Q", 1, text("Q", 1))
+	a.Down(nil)
+	w.home.doubts, w.home.doubtful = doubtsOf(1), "ID:shop1"
+	shop("ID:shop2", "10.0.0.2")
+	w.env.settle()
+	if len(w.home.doubts) != 1 {
+		t.Error("another peer of that name set the copies free")
+	}
+	w.env.advance(5 * time.Minute)
+	if len(w.home.doubts) != 0 {
+		t.Error("they are held beyond the time")
 	}
 }
 
@@ -226,28 +371,44 @@ func TestDoubtsAreReleasedWhenThePeerLostItsStore(t *testing.T) {
 	}
 }
 
-func TestDoubtsAfterARestartAreWatched(t *testing.T) {
-	w := newWorld(t, nil)
-	w.home.doubts = doubtsOf(3)
-	w.h.WatchDoubts(netB, 5*time.Minute)
-	w.env.advance(5 * time.Minute)
-	same(t, "home", w.home.take(), []string{"never-learned 1 2 3"})
-}
-
-func TestDoubtsAfterARestartHaveTheLongestTimeOfTheConnectors(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.InDoubtTimeout = time.Minute })
-	for _, c := range []struct{ next, want time.Duration }{
-		{time.Second, time.Minute}, {time.Hour, time.Hour}, {NeverTimeout, NeverTimeout},
-		{2 * time.Hour, NeverTimeout},
+func TestDoubtsAfterARestartHaveTheLongestTimeThatIsKnown(t *testing.T) {
+	for _, c := range []struct {
+		connectors []time.Duration
+		told, want time.Duration // 0 is for ever
+	}{
+		{nil, 0, inDoubtDefault},
+		{nil, time.Second, time.Second},
+		{nil, NeverTimeout, 0},
+		{[]time.Duration{time.Minute}, 0, time.Minute},
+		{[]time.Duration{time.Minute, time.Second}, 0, time.Minute},
+		{[]time.Duration{time.Minute}, time.Hour, time.Hour},
+		{[]time.Duration{time.Hour}, time.Minute, time.Hour},
+		{[]time.Duration{NeverTimeout, time.Hour}, time.Minute, 0},
+		{[]time.Duration{time.Hour}, NeverTimeout, 0},
 	} {
-		o := w.c.opts
-		o.InDoubtTimeout = c.next
-		if _, err := w.h.Connector(o); err != nil || w.h.InDoubtTimeout() != c.want {
-			t.Errorf("with %v more: %v, want %v (%v)", c.next, w.h.InDoubtTimeout(), c.want, err)
+		w := newWorld(t, nil)
+		w.h = NewHome(Config{Local: w.home, Env: w.env, Dialer: w.dialer})
+		for _, d := range c.connectors {
+			o := w.c.opts
+			o.InDoubtTimeout = d
+			if _, err := w.h.Connector(o); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if got := NewHome(Config{Env: w.env}).InDoubtTimeout(); got != 5*time.Minute {
-		t.Errorf("without connectors: %v", got)
+		w.home.doubts = doubtsOf(3)
+		w.h.WatchDoubts(netB, c.told)
+		limit := c.want
+		if limit == 0 {
+			limit = 3 * time.Hour
+		}
+		w.env.advance(limit - time.Millisecond)
+		if len(w.home.doubts) != 3 {
+			t.Errorf("%+v: released early", c)
+		}
+		w.env.advance(time.Millisecond)
+		if c.want > 0 && len(w.home.doubts) != 0 {
+			t.Errorf("%+v: not released", c)
+		}
 	}
 }
 

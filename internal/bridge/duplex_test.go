@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -271,5 +272,28 @@ func TestBridgesThatMirrorEachOtherAreTold(t *testing.T) {
 	w.connect(Hello{})
 	if mirrored(w) != 0 {
 		t.Error("two connectors of our own to one peer are meant")
+	}
+}
+
+func TestADuplexLinkOfAnotherUserStays(t *testing.T) {
+	for _, c := range []struct {
+		user string
+		ends bool
+	}{{"bridge", true}, {"mallory", false}} {
+		w := newWorld(t, nil)
+		info := message.BrokerInfo{ID: "ID:shop", Name: "shop", NetworkProperties: "name=NC\n"}
+		old := &fakeLink{}
+		a, err := w.h.Accept(old, Hello{Remote: "1", HopwireLevel: 1, User: "bridge"}, &info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.h.Accept(&fakeLink{}, Hello{Remote: "2", HopwireLevel: 1, User: c.user}, &info)
+		if ended := old.closed != ""; ended != c.ends || (err == nil) != c.ends {
+			t.Errorf("a link of %s: the old one ended %v, %v", c.user, ended, err)
+		}
+		if !c.ends && (message.KindOf(err) != message.Denied ||
+			!slices.Contains(a.Status().Counts, Count{message.LoginRefused, 1})) {
+			t.Errorf("%v, counts %v", err, a.Status().Counts)
+		}
 	}
 }

@@ -202,20 +202,27 @@ func (b *Bridge) flush() {
 	}
 }
 
-// abandon ends what was not answered when the link ends, in the order it was sent. It reports
-// whether copies are in doubt now.
+// abandon ends what was not answered when the link ends. It reports whether copies are in doubt
+// now.
 func (b *Bridge) abandon() (doubted bool) {
+	b.takeBack(func(p pending) network.Settlement {
+		if b.hello.HopwireLevel > 0 && p.destination().IsQueue() {
+			doubted = true
+			return network.Doubted
+		}
+		return network.Redelivered
+	})
+	return doubted
+}
+
+// takeBack settles what was not answered, in the order it was sent.
+func (b *Bridge) takeBack(how func(pending) network.Settlement) {
 	for _, id := range slices.Sorted(maps.Keys(b.pending)) {
 		p := b.pending[id]
-		how := network.Redelivered
-		if b.hello.HopwireLevel > 0 && p.destination().IsQueue() {
-			how, doubted = network.Doubted, true
-		}
 		p.demand.inFlight--
-		b.settle(p.demand, p.ref, how)
+		b.settle(p.demand, p.ref, how(p))
 	}
 	clear(b.pending)
-	return doubted
 }
 
 // wakeAll makes the home broker look again at what waits for a destination.

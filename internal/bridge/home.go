@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"hopwire/internal/loop"
 	"hopwire/internal/message"
@@ -35,9 +34,8 @@ type Home struct {
 	// connectors are all that were made, in the order of their making.
 	connectors []*Connector
 	seeds      int
-	doubts     doubtClock
-	patience   time.Duration // the longest inDoubtTimeout of a connector; 0 without any
-	again      bool          // suppressed demand is to be looked at again
+	absences   absences
+	again      bool // suppressed demand is to be looked at again
 }
 
 // NewHome makes the bridges' side of a broker.
@@ -47,7 +45,7 @@ func NewHome(c Config) *Home {
 	if h.observe == nil {
 		h.observe = func(Event) {}
 	}
-	h.doubts.home = h
+	h.absences = absences{home: h, peers: map[message.BrokerID]*absence{}}
 	return h
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 )
 
 // Options are the settings of one network connector, under the names activemq.xml gives them.
@@ -88,8 +89,8 @@ type Options struct {
 	MinConnectTime time.Duration
 }
 
-// NeverTimeout as an InDoubtTimeout holds copies in doubt until the peer or an operator decides.
-const NeverTimeout time.Duration = -1
+// NeverTimeout as an InDoubtTimeout holds copies in doubt until the peer has told of them.
+const NeverTimeout = network.ForEver
 
 const inDoubtDefault = 5 * time.Minute
 

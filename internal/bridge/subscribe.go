@@ -95,10 +95,12 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	d.priority, d.path, d.told = info.Priority, d.nearest().path, d.selectors()
 	d.window = min(rampStart, int(b.opts.PrefetchSize))
 	d.state, d.since, d.wider = active, now, false
-	err := b.home.local.Subscribe(&network.Subscription{
-		Info: info, Peer: b.peer.ID, Filter: d, Sink: d, Selectors: d.told,
-		Hopwire: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead, Renewed: d.renewed,
-		As: b.as})
+	s := &network.Subscription{Info: info, Peer: b.peer.ID, Filter: d, Sink: d, Selectors: d.told,
+		Hopwire: b.hello.HopwireLevel > 0, Ahead: b.opts.ForwardAhead, Renewed: d.renewed, As: b.as}
+	if b.accepted {
+		s.Patience = b.opts.InDoubtTimeout
+	}
+	err := b.home.local.Subscribe(s)
 	if err != nil {
 		b.refusedAtHome(d, err, now)
 		return

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -49,6 +50,8 @@ type Options struct {
 	NextDest    store.DestID          // what NextDest read from the store; default 0
 	// NextSequence is what NextSequence read from the store; default 0.
 	NextSequence int64
+	// DoubtPatience is what DoubtPatience read from the store; default none.
+	DoubtPatience map[message.BrokerID]time.Duration
 
 	Observe func(Event) // told of what happens; nil nobody
 	// PeerSeen is told when a peer's bridge was let in; nil nobody.
@@ -171,6 +174,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 	b.durables.naming = map[message.Destination][]*subscription{}
 	b.advisories.exact = map[string][]*consumer{}
 	b.networks.init()
+	maps.Copy(b.networks.patience, o.DoubtPatience)
 	b.replies.init()
 	for i := range headers {
 		b.restore(&headers[i])

@@ -20,6 +20,8 @@ type networks struct {
 	loads map[*destination][]func()
 	pages map[message.BrokerID]pageEnd // of the rounds about copies in doubt
 	heard map[message.BrokerID]bool    // peers that forwarded something since the start
+	// patience is how long copies may be in doubt toward peers that told it, as the store has it.
+	patience map[message.BrokerID]time.Duration
 
 	mirrored map[message.BrokerID]*mirrored
 	actors   map[actor]*rights
@@ -50,6 +52,7 @@ func (n *networks) init() {
 	n.heard = map[message.BrokerID]bool{}
 	n.actors = map[actor]*rights{}
 	n.mirrored = map[message.BrokerID]*mirrored{}
+	n.patience = map[message.BrokerID]time.Duration{}
 }
 
 // whenLoaded runs f when the next page of the queue was read, could not be read for a second, or
@@ -88,6 +91,7 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 	if b.networks.subs[s.Info.ID] != nil {
 		return message.Errorf(message.Duplicate, "network subscription %s exists", s.Info.ID)
 	}
+	b.keepPatience(s)
 	n := &netSub{b: b, sub: s, members: s.Info.Destination.Split(),
 		backlog: backlog{memory: b.memory}, since: b.sequence,
 		rights: b.networks.rightsOf(b, s.As, s.Peer)}

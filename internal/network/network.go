@@ -28,6 +28,20 @@ type Subscription struct {
 	// Renewed says that it takes the place of one that its consumers had: they were given already
 	// what topics keep for those that come later.
 	Renewed bool
+	// Patience is how long copies may be in doubt toward the peer, when it told that itself: the
+	// broker keeps it for its next start. 0 is not told.
+	Patience time.Duration
+}
+
+// ForEver, as a patience, holds copies in doubt until the peer has told of them.
+const ForEver time.Duration = -1
+
+// LongerPatience gives the longer of two patiences.
+func LongerPatience(a, b time.Duration) time.Duration {
+	if a == ForEver || b == ForEver {
+		return ForEver
+	}
+	return max(a, b)
 }
 
 // Asker is a peer that asks about copies in doubt and ends what it has given up.

@@ -13,7 +13,7 @@ func (r *runner) startFaults() {
 		f  fault
 	}{{r.p.Cuts, cutLink}, {r.p.Lingers, lingerLink}, {r.p.Clogs, clogLink}, {r.p.Crashes, crashNode},
 		{r.p.Stops, stopNode}, {r.p.FullDisks, fillDisk}, {r.p.SlowDisks, slowDisk},
-		{r.p.Jumps, jumpClock}} {
+		{r.p.Jumps, jumpClock}, {r.p.Locks, lockNode}} {
 		if k.on {
 			kinds = append(kinds, k.f)
 		}
@@ -108,4 +108,16 @@ func jumpClock(r *runner) func() {
 	n := r.anyNode()
 	n.Skew(r.w.within(2*time.Hour) - time.Hour)
 	return nil
+}
+
+// lockNode makes a broker refuse bridges; links that are there end.
+func lockNode(r *runner) func() {
+	n := r.anyNode()
+	n.Lock(true)
+	for _, x := range r.p.pairs() {
+		if a, b := nameOf(x[0]), nameOf(x[1]); a == n.cfg.Name || b == n.cfg.Name {
+			r.w.Reset(a, b, r.p.Detect)
+		}
+	}
+	return func() { n.Lock(false) }
 }

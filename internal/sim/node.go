@@ -36,6 +36,7 @@ type Node struct {
 	life       *life // nil while it is down
 	lives      int
 	stopping   bool
+	locked     bool // lets no bridge in
 }
 
 // life is a broker from its start to its end.
@@ -109,6 +110,23 @@ func (n *Node) Capacity(capacityBytes, reserveBytes int64) {
 	n.disk.store.SetCapacity(capacityBytes, reserveBytes)
 }
 
+// bridgeUser is who bridges log in as.
+const bridgeUser = "bridge"
+
+// Lock makes the broker refuse the logins of bridges from now on, or let them in again.
+func (n *Node) Lock(on bool) {
+	n.w.trace("%s: bridges are refused: %v", n.cfg.Name, on)
+	n.locked = on
+}
+
+// Authenticate implements broker.Authenticator.
+func (n *Node) Authenticate(user, _ string) (broker.Principal, error) {
+	if n.locked && user == bridgeUser {
+		return broker.Principal{}, message.Errorf(message.Denied, "bridges are not let in")
+	}
+	return broker.Principal{User: user}, nil
+}
+
 // Start starts the broker over what its disk has.
 func (n *Node) Start() {
 	if n.life != nil {
@@ -131,6 +149,10 @@ func (n *Node) Start() {
 	if err != nil {
 		panic(err)
 	}
+	patience, err := broker.DoubtPatience(n.disk.store)
+	if err != nil {
+		panic(err)
+	}
 	n.w.trace("%s: starts, %d stored destinations", n.cfg.Name, len(headers))
 	store, local, clock := n.cfg.Plant.around(l)
 	if p := n.cfg.Plant; p != nil && p.Headers != nil {
@@ -140,7 +162,8 @@ func (n *Node) Start() {
 		Name: n.cfg.Name, ID: n.ID(), URL: "sim://" + n.cfg.Name,
 		Persistent: !n.cfg.Volatile, Advisories: !n.cfg.NoAdvisories, Policies: n.cfg.Policies,
 		MemoryLimitBytes: n.cfg.MemoryLimit, StoreLimitBytes: n.cfg.StoreLimit,
-		NextDest: next, NextSequence: sequence, Observe: l.observe,
+		NextDest: next, NextSequence: sequence, DoubtPatience: patience, Observe: l.observe,
+		Authenticator: n,
 		PeerAsks: func(from network.Asker, links []message.ConnectionID) int {
 			return l.home.EndOthers(from, links)
 		},
@@ -157,21 +180,8 @@ func (n *Node) Start() {
 		l.connector(o)
 	}
 	for _, peer := range l.core.DoubtedPeers() {
-		l.home.WatchDoubts(peer, n.doubtTimeout(peer))
+		l.home.WatchDoubts(peer, l.core.DoubtPatience(peer))
 	}
-}
-
-// doubtTimeout is the inDoubtTimeout of the connector to a peer; a duplex peer's own is not known
-// before it is back, so it is the longest.
-func (n *Node) doubtTimeout(peer message.BrokerID) time.Duration {
-	for _, o := range n.connectors {
-		for _, uri := range o.URIs {
-			if "ID:"+hostOf(uri) == string(peer) {
-				return o.InDoubtTimeout
-			}
-		}
-	}
-	return bridge.DefaultOptions(5).InDoubtTimeout
 }
 
 // Connect adds a connector to the broker, now and at each later start.

@@ -46,6 +46,8 @@ type Plan struct {
 	Lingers                     bool
 	Cuts, Clogs, Crashes, Stops bool
 	FullDisks, SlowDisks, Jumps bool
+	Locks                       bool          // brokers refuse the logins of bridges for a while
+	Static                      bool          // connectors list the queues, and so forward at once
 	Detect                      time.Duration // how late a broken connection is noticed at most
 	OneConsumer                 bool          // at the end one application takes everything
 	LatencyJitter, DiskJitter   time.Duration
@@ -90,10 +92,12 @@ func Draw(seed uint64) Plan {
 		p.Broker = int64(pick(100_000, 400_000))
 	}
 	p.OneConsumer = p.Replay && p.TTL == 10 && some(60)
-	if some(8) {
+	calm := some(8)
+	p.Flying = pick(0, 0, 3, 40)
+	p.Locks, p.Static = some(20), some(10)
+	if calm {
 		p.calm()
 	}
-	p.Flying = pick(0, 0, 3, 40)
 	return p
 }
 
@@ -101,6 +105,7 @@ func Draw(seed uint64) Plan {
 func (p *Plan) calm() {
 	p.Consumers, p.ActiveMQ, p.InDoubt = 1, -1, bridge.NeverTimeout
 	p.Replay, p.Twin, p.Volatile, p.OneConsumer = false, false, false, false
+	p.Static = false // the list forwards whether somebody consumes there or not
 	p.Hop, p.ClientCrash, p.Crashes, p.Stops, p.Sessions, p.Resend = false, false, false, false,
 		false, false
 	if p.Topology == "ring" || p.Topology == "mesh" {
@@ -137,6 +142,8 @@ func (p *Plan) String() string {
 	add("fullDisks", p.FullDisks)
 	add("slowDisks", p.SlowDisks)
 	add("jumps", p.Jumps)
+	add("locks", p.Locks)
+	add("static", p.Static)
 	add("oneConsumer", p.OneConsumer)
 	return fmt.Sprintf("seed %d: %s of %d, activemq=%d ttl=%d prefetch=%d delay=%v"+
 		" inDoubt=%v memory=%d/%d queues=%d producers=%dx%d consumers=%d %v detect=%v turn=%d: %s",
@@ -177,7 +184,7 @@ func (p *Plan) tree() bool {
 // consumer: one way, one consumer, no replay, nothing given back by consumers or sent twice.
 func (p *Plan) ordered() bool {
 	givesBack := p.Hop || p.ClientCrash || p.Crashes || p.Stops || p.Sessions || p.Resend
-	return p.tree() && p.Consumers == 1 && !p.Replay && !givesBack && !p.Volatile &&
+	return p.tree() && !p.Static && p.Consumers == 1 && !p.Replay && !givesBack && !p.Volatile &&
 		p.ActiveMQ < 0 && p.InDoubt == bridge.NeverTimeout
 }
 
@@ -230,6 +237,12 @@ func (p *Plan) connector(from, to, name string, duplex bool) bridge.Options {
 	o.PrefetchSize = p.Prefetch
 	o.AdvisoryPrefetchSize = 1000
 	o.InDoubtTimeout = p.InDoubt
+	o.RemoteUserName = bridgeUser
+	for i := range p.Queues {
+		if p.Static {
+			o.StaticallyIncluded = append(o.StaticallyIncluded, p.queue(i))
+		}
+	}
 	return o
 }
 

@@ -329,6 +329,7 @@ var planted = []struct {
 		}
 	}), func(p *Plan) {
 		p.Crashes, p.SlowDisks, p.Duplex, p.Resend = true, true, true, false
+		p.Locks, p.Static = false, false
 	}, true},
 	{"sequences are used again after a crash", "P", &Plant{
 		Headers: func(h []store.Header) []store.Header {

@@ -212,6 +212,7 @@ func (r *runner) stopFaults() {
 	for _, n := range r.w.nodes {
 		n.disk.slow = 0
 		n.Capacity(0, 0)
+		n.Lock(false)
 		n.Start()
 	}
 	for _, s := range r.senders {
