@@ -261,7 +261,7 @@ var bridgeWords = map[bridge.EventKind]struct {
 // levelOf is the level of a bridge's event. States that others follow at once are for debugging.
 func levelOf(e bridge.Event) slog.Level {
 	switch {
-	case e.State == bridge.Degraded, e.State == bridge.Backoff, e.Err != nil:
+	case e.State == bridge.Degraded, e.State == bridge.Backoff:
 		return slog.LevelWarn
 	case e.Kind != bridge.StateChanged:
 	case e.State == bridge.Connecting, e.State == bridge.RemoteInfo, e.State == bridge.Resolving,
@@ -296,9 +296,6 @@ func (l *eventLog) bridge(e bridge.Event) {
 	}
 	if e.Text != "" {
 		attrs = append(attrs, "what", e.Text)
-	}
-	if e.Err != nil {
-		attrs = append(attrs, "error", e.Err.Error())
 	}
 	key := eventKey{bridge: "*" + e.Connector + " " + e.URI, kind: int(e.Kind), reason: e.Reason,
 		dest: e.Destination}

@@ -235,7 +235,7 @@ func TestHeldLinesAreCountedAndNoneIsForgotten(t *testing.T) {
 		}},
 		{"refused demand", func(l *eventLog, n int) {
 			l.bridge(bridge.Event{Kind: bridge.DemandRefused, Connector: "nc",
-				Destination: queue(n % 3), Err: fmt.Errorf("no")})
+				Destination: queue(n % 3), Reason: message.DemandRefused, Text: "no"})
 		}},
 	} {
 		l, clock, lines := logged()

@@ -132,7 +132,7 @@ func (b *Bridge) temp(c *message.DestinationInfo) {
 	info.Connection = b.local
 	info.BrokerPath = message.AppendPath(c.BrokerPath, b.peer.ID)
 	if err := b.home.local.Temp(b.from(), &info); err != nil {
-		b.event(Event{Kind: DemandRefused, Destination: c.Destination, Err: err})
+		b.demandRefused(c.Destination, err)
 	}
 }
 

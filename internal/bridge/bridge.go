@@ -260,7 +260,7 @@ func (b *Bridge) meet(info message.BrokerInfo) {
 // name gives the link's three connections their ids: the local one that demand belongs to, the
 // local one of arrivals on duplex links, and the one at the peer.
 func (b *Bridge) name(remote int) {
-	seed := b.home.seed(b.opts, b.peer.Name)
+	seed := b.home.seed(b.peer.Name)
 	b.local = message.ConnectionID(seed + ":1")
 	b.inbound = message.ConnectionID(seed + ":2")
 	b.remote = message.ConnectionID(fmt.Sprintf("%s:%d", seed, remote))
@@ -340,7 +340,7 @@ func (b *Bridge) clientID(role string) string {
 	return b.opts.Name + t + b.self.Name + t + role
 }
 
-// localClientID is NAME_REMOTE_inbound_LOCAL, which durable subscriptions are stored under.
+// localClientID is NAME_REMOTE_inbound_LOCAL, the client id of subscriptions at home.
 func (b *Bridge) localClientID() string {
 	t := b.opts.ClientIDToken
 	role := t + "inbound" + t

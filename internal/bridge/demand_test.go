@@ -398,17 +398,6 @@ func TestShorterWayReplacesALongerOneOfLowerPriority(t *testing.T) {
 	}
 }
 
-func TestRefusedSubscriptionIsTriedAgain(t *testing.T) {
-	w := newWorld(t, nil)
-	w.connect(Hello{})
-	w.home.refuse = message.Errorf(message.Denied, "no")
-	w.consume(1, "Q")
-	w.demands()
-	w.home.refuse = nil
-	w.env.advance(3 * time.Second)
-	w.demands("queue://Q")
-}
-
 // demandModel is the obvious way to keep demand: a set of consumers, asked each time.
 type demandModel map[int64]*message.ConsumerInfo
 

@@ -67,18 +67,13 @@ func (d *denial) answered(b *Bridge, r *message.Response) bool {
 	return true
 }
 
-// refusedAtHome takes what the home broker says against a subscription.
-func (b *Bridge) refusedAtHome(d *demand, err error, now time.Duration) {
+// notTaken notes that the home broker does not take a subscription.
+func (b *Bridge) notTaken(d *demand, err error, now time.Duration) {
 	d.state, d.failed = waiting, err.Error()
 	d.retryWait = min(max(2*d.retryWait, parkFirst), parkMax)
 	d.retry = now + d.retryWait
 	d.denied = message.KindOf(err) == message.Denied
-	e := Event{Kind: DemandRefused, Destination: d.dest, Err: err}
-	if d.denied {
-		e.Reason = message.AccessDenied
-		b.count.add(message.AccessDenied)
-	}
-	b.event(e)
+	b.demandRefused(d.dest, err)
 }
 
 // said is what the peer or the home broker says that keeps messages of d from crossing; "" for

@@ -50,13 +50,9 @@ func NewHome(c Config) *Home {
 }
 
 // seed begins the connection ids of one link: unique over restarts, readable in a peer's lists.
-func (h *Home) seed(o *Options, remote string) string {
+func (h *Home) seed(remote string) string {
 	h.seeds++
-	name := "ID:" + h.local.Info().Name
-	if o.UseBrokerNamesAsIDSeed {
-		name = h.local.Info().Name + "->" + remote
-		name = strings.ReplaceAll(name, ":", "_")
-	}
+	name := strings.ReplaceAll(h.local.Info().Name+"->"+remote, ":", "_")
 	return fmt.Sprintf("%s-%d-%d-%d", name, 10000+h.env.Rand()%50000, h.env.Wall(), h.seeds)
 }
 

@@ -11,7 +11,7 @@ import (
 // Options are the settings of one network connector, under the names activemq.xml gives them.
 // Start from DefaultOptions: several defaults are not zero.
 type Options struct {
-	// Name is part of client ids and names of durables, unique per pair of brokers. Default "NC".
+	// Name is part of client ids, unique per pair of brokers. Default "NC".
 	Name string
 	// URIs lead to one peer and are tried in turn.
 	URIs []string
@@ -51,8 +51,6 @@ type Options struct {
 	AdvisoryPrefetchSize int32
 	// AdvisoryAckPercentage of the advisory window is acknowledged at once. Default 75, 1 to 100.
 	AdvisoryAckPercentage int
-	// DispatchAsync is handed to the demand subscriptions. Default true.
-	DispatchAsync bool
 	// AlwaysSyncSend asks an answer for non-persistent messages, too. Default true.
 	AlwaysSyncSend bool
 	// SuppressDuplicateQueueSubscriptions drops demand whose origin consumer another bridge of
@@ -63,16 +61,14 @@ type Options struct {
 	// AdvisoryForFailedForward publishes a ForwardFailure advisory for a message that can never
 	// cross. Default false.
 	AdvisoryForFailedForward bool
-	// UserName and Password log in at the local broker, and at the remote one unless
-	// RemoteUserName is set.
+	// UserName and Password log in at the peer, unless RemoteUserName is set. Nobody logs in at
+	// home: the bridge is part of it.
 	UserName, Password             string
 	RemoteUserName, RemotePassword string
 	// As is the user of the local broker whose rights bound what crosses; nil has them all.
 	As *message.Principal
 	// ClientIDToken separates the parts of client ids. Default "_".
 	ClientIDToken string
-	// UseBrokerNamesAsIDSeed begins connection ids with the brokers' names. Default true.
-	UseBrokerNamesAsIDSeed bool
 
 	// InDoubtTimeout ends doubts that a Hopwire peer did not resolve; NeverTimeout keeps them for
 	// ever. Default 5 min.
@@ -107,11 +103,9 @@ func DefaultOptions(compat int) Options {
 		MessageTTL:                          1,
 		PrefetchSize:                        1000,
 		AdvisoryAckPercentage:               75,
-		DispatchAsync:                       true,
 		AlwaysSyncSend:                      true,
 		SuppressDuplicateTopicSubscriptions: true,
 		ClientIDToken:                       "_",
-		UseBrokerNamesAsIDSeed:              true,
 		InDoubtTimeout:                      inDoubtDefault,
 		InitialReconnectDelay:               time.Second,
 		MaxReconnectDelay:                   30 * time.Second,

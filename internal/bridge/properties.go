@@ -72,8 +72,6 @@ func (o *Options) field(name string) any {
 		return &o.AdvisoryPrefetchSize
 	case "advisoryAckPercentage":
 		return &o.AdvisoryAckPercentage
-	case "dispatchAsync":
-		return &o.DispatchAsync
 	case "alwaysSyncSend":
 		return &o.AlwaysSyncSend
 	case "suppressDuplicateQueueSubscriptions":
@@ -84,8 +82,6 @@ func (o *Options) field(name string) any {
 		return &o.AdvisoryForFailedForward
 	case "clientIdToken":
 		return &o.ClientIDToken
-	case "useBrokerNamesAsIdSeed":
-		return &o.UseBrokerNamesAsIDSeed
 	}
 	return o.ownField(name)
 }
@@ -166,15 +162,16 @@ func listText(list []message.Destination) string {
 }
 
 // travels are the attributes that the initiator of a bridge tells, as ActiveMQ does. Credentials
-// do not travel, nor does networkTTL: both TTLs do.
+// do not travel, nor does networkTTL: both TTLs do. What is the same in each bridge of ours does
+// not either: it is the default there.
 var travels = []string{"name", "duplex", "staticBridge", "dynamicOnly", "conduitSubscriptions",
 	"conduitNetworkQueueSubscriptions", "dynamicallyIncludedDestinations",
 	"staticallyIncludedDestinations", "excludedDestinations", "destinationFilter",
 	"bridgeTempDestinations", "decreaseNetworkConsumerPriority", "consumerPriorityBase",
 	"consumerTTL", "messageTTL", "prefetchSize", "advisoryPrefetchSize",
-	"advisoryAckPercentage", "dispatchAsync", "alwaysSyncSend",
+	"advisoryAckPercentage", "alwaysSyncSend",
 	"suppressDuplicateQueueSubscriptions", "suppressDuplicateTopicSubscriptions",
-	"advisoryForFailedForward", "clientIdToken", "useBrokerNamesAsIdSeed", "forwardAhead"}
+	"advisoryForFailedForward", "clientIdToken", "forwardAhead"}
 
 // properties is the text of BrokerInfo.networkProperties: a Java properties file.
 func (o *Options) properties(self message.BrokerInfo) string {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -35,11 +36,11 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	StateChanged     EventKind = iota // State; Err when it was a failure
+	StateChanged     EventKind = iota // State; Text says why, when it was a failure
 	DemandOpened                      // Destination
 	DemandClosed                      // Destination
-	DemandRefused                     // Destination, Err: the home broker took no subscription
-	ForwardRefused                    // Destination, Reason, Text: the peer took no message; parked
+	DemandRefused                     // Destination, Reason, Text: no subscription at home
+	ForwardRefused                    // Destination, Reason, Text: the peer took no message; it waits
 	ArrivalRefused                    // Destination, Reason, Text: a message of the peer was not taken
 	ForwardPoisoned                   // Destination, Text: a message that can never cross
 	DoubtsResolved                    // Count known, Text
@@ -60,7 +61,6 @@ type Event struct {
 	Destination message.Destination
 	Reason      message.Reason
 	Text        string
-	Err         error
 	Count       int
 }
 
@@ -226,6 +226,9 @@ func (b *Bridge) explain(d message.Destination) message.Reason {
 	if r := b.table.rules.refuses(d); r != "" {
 		return r
 	}
+	if b.refusedAtHome(d) {
+		return message.DemandRefused
+	}
 	if b.phase != running {
 		return message.BridgeDown
 	}
@@ -233,4 +236,11 @@ func (b *Bridge) explain(d message.Destination) message.Reason {
 		return message.DemandUnseen
 	}
 	return message.NoDemand
+}
+
+// refusedAtHome reports whether there is demand for d that the home broker did not take.
+func (b *Bridge) refusedAtHome(d message.Destination) bool {
+	return slices.ContainsFunc(b.table.demands, func(x *demand) bool {
+		return x.state == waiting && x.failed != "" && policy.Covers(x.dest, d)
+	})
 }

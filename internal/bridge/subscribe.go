@@ -102,7 +102,7 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	}
 	err := b.home.local.Subscribe(s)
 	if err != nil {
-		b.refusedAtHome(d, err, now)
+		b.notTaken(d, err, now)
 		return
 	}
 	d.failed, d.denied, d.retryWait, d.recalls = "", false, 0, false
@@ -115,6 +115,16 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 				"is linked, and nothing of what is published meanwhile"})
 	}
 	b.home.outdone(d)
+}
+
+// demandRefused tells that the home broker refused what the peer asks for.
+func (b *Bridge) demandRefused(d message.Destination, err error) {
+	why := message.DemandRefused
+	if message.KindOf(err) == message.Denied {
+		why = message.AccessDenied
+	}
+	b.count.add(why)
+	b.event(Event{Kind: DemandRefused, Destination: d, Reason: why, Text: err.Error()})
 }
 
 // drain ends a subscription after the answers that are outstanding.

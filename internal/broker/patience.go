@@ -49,8 +49,8 @@ func (b *Broker) DoubtPatience(peer message.BrokerID) time.Duration {
 }
 
 // keepPatience notes for the next start what the peer of a subscription told, the longest of all
-// that are open. It is written before the first mark of a copy that goes to it. Peers that nothing is
-// marked for are left out.
+// that are open. It is written before the first mark of a copy that goes to it. Peers that nothing
+// is marked for are left out.
 func (b *Broker) keepPatience(s *network.Subscription) {
 	known, told := b.networks.patience, s.Patience
 	for _, n := range b.networks.order {

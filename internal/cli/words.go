@@ -63,6 +63,7 @@ var reasonWords = map[message.Reason]string{
 	message.NoConsumer:           "no consumer",
 	message.NoDemand:             "no demand from peers",
 	message.DemandUnseen:         "a peer's demand is not seen",
+	message.DemandRefused:        "this broker takes no subscription of a bridge",
 	message.Excluded:             "excluded by a connector",
 	message.NotIncluded:          "not included by a connector",
 	message.SelectorNoMatch:      "no selector takes them",

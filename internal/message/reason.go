@@ -8,6 +8,7 @@ type Reason string
 const (
 	NoDemand             Reason = "NO_DEMAND"
 	DemandUnseen         Reason = "DEMAND_UNSEEN"
+	DemandRefused        Reason = "DEMAND_REFUSED"
 	Excluded             Reason = "EXCLUDED"
 	NotIncluded          Reason = "NOT_INCLUDED"
 	TTLMessage           Reason = "TTL_MESSAGE"

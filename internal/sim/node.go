@@ -120,11 +120,11 @@ func (n *Node) Lock(on bool) {
 }
 
 // Authenticate implements broker.Authenticator.
-func (n *Node) Authenticate(user, _ string) (broker.Principal, error) {
+func (n *Node) Authenticate(user, _ string) (message.Principal, error) {
 	if n.locked && user == bridgeUser {
-		return broker.Principal{}, message.Errorf(message.Denied, "bridges are not let in")
+		return message.Principal{}, message.Errorf(message.Denied, "bridges are not let in")
 	}
-	return broker.Principal{User: user}, nil
+	return message.Principal{User: user}, nil
 }
 
 // Start starts the broker over what its disk has.

@@ -30,7 +30,7 @@ var connectorAttributes = []Attribute{
 	attr("localUri", Text, "", Tolerated, "a bridge is always inside its broker"),
 	attr("brokerName", Text, "", Tolerated, ""),
 	attr("brokerURL", Text, "", Tolerated, ""),
-	attr("userName", Text, "", Honoured, "for both brokers"),
+	attr("userName", Text, "", Honoured, "at the peer, unless remoteUserName is set"),
 	attr("password", Text, "", Honoured, ""),
 	attr("remoteUserName", Text, "", Honoured, "for the remote broker, instead"),
 	attr("remotePassword", Text, "", Honoured, ""),

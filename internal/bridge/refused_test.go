@@ -1,0 +1,31 @@
+package bridge
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+)
+
+func TestRefusedSubscriptionIsTriedAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	w.connect(Hello{})
+	w.home.refuse = message.Errorf(message.Denied, "no")
+	w.consume(1, "Q")
+	w.demands()
+	if got := w.c.Explain(queue("Q")); got != message.DemandRefused {
+		t.Errorf("explained by %s", got)
+	}
+	want := []Count{{message.DemandRefused, 1}}
+	if got := w.c.Status().Counts; !slices.Equal(got, want) {
+		t.Errorf("counts %v, want %v", got, want)
+	}
+	if e := w.events[len(w.events)-1]; e.Kind != DemandRefused || e.Text != "no" ||
+		e.Reason != message.DemandRefused {
+		t.Errorf("told %+v", e)
+	}
+	w.home.refuse = nil
+	w.env.advance(3 * time.Second)
+	w.demands("queue://Q")
+}
