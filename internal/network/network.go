@@ -33,7 +33,7 @@ type Subscription struct {
 	Patience time.Duration
 }
 
-// ForEver, as a patience, holds copies in doubt until the peer has told of them.
+// ForEver as a patience holds copies in doubt until the peer has told of them.
 const ForEver time.Duration = -1
 
 // LongerPatience gives the longer of two patiences.
