@@ -38,7 +38,9 @@ func (a *absences) left(b *Bridge, fresh bool) {
 	if fresh {
 		x.since = a.home.env.Mono()
 	}
-	x.patience = network.LongerPatience(x.patience, b.opts.InDoubtTimeout)
+	if fresh || x.patience == 0 {
+		x.patience = network.LongerPatience(x.patience, b.opts.InDoubtTimeout)
+	}
 	x.name, x.place = b.opts.Name, b.place()
 	a.wait(b.peer.ID, x)
 }

@@ -261,9 +261,8 @@ func TestAPeerThatRefusesTheLoginIsAway(t *testing.T) {
 	}
 }
 
-// second makes another connector to the peer, with a link that leaves a copy of Z in doubt. Its
-// end is the caller's.
-func (w *world) second(change func(*Options)) *fakeDial {
+// connector makes another connector to the peer.
+func (w *world) connector(change func(*Options)) *Connector {
 	o := DefaultOptions(5)
 	o.Name, o.URIs = "nc2", []string{"tcp://netB:61617"}
 	change(&o)
@@ -271,11 +270,24 @@ func (w *world) second(change func(*Options)) *fakeDial {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return c
+}
+
+// linked plays the peer of another connector up to its BrokerInfo.
+func (w *world) linked(c *Connector) *fakeDial {
 	c.Start()
 	d := w.dialer.last()
 	d.up(&fakeLink{}, Hello{Remote: "netB:61617", HopwireLevel: 1})
 	info := peerInfo
 	d.receive(&info)
+	w.env.settle()
+	return d
+}
+
+// second links another connector to the peer; the link would leave a copy of Z in doubt.
+func (w *world) second(change func(*Options)) *fakeDial {
+	c := w.connector(change)
+	d := w.linked(c)
 	m := advisoryMessage("Consumer.Queue.Z", consumer(7, "queue://Z"))
 	d.receive(&message.MessageDispatch{Consumer: c.bridge.advisories.id,
 		Destination: m.Destination, Message: m})
@@ -309,6 +321,17 @@ func TestTheLongestTimeOfTheLinksThatLeftCopiesCounts(t *testing.T) {
 		if c.want > 0 && len(w.home.doubts) != 0 {
 			t.Errorf("%v and %v: not released after %v", c.first, c.second, c.want)
 		}
+	}
+}
+
+func TestALinkThatOnlyAskedDoesNotMakeTheTimeLonger(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.InDoubtTimeout = time.Minute })
+	w.lose()
+	c := w.connector(func(o *Options) { o.InDoubtTimeout = NeverTimeout })
+	w.linked(c).down(nil)
+	w.env.advance(time.Minute)
+	if len(w.home.doubts) != 0 {
+		t.Error("the copies are held on")
 	}
 }
 
