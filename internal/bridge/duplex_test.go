@@ -283,11 +283,14 @@ func TestADuplexLinkOfAnotherUserStays(t *testing.T) {
 		w := newWorld(t, nil)
 		info := message.BrokerInfo{ID: "ID:shop", Name: "shop", NetworkProperties: "name=NC\n"}
 		old := &fakeLink{}
-		a, err := w.h.Accept(old, Hello{Remote: "1", HopwireLevel: 1, User: "bridge"}, &info)
+		by := func(user string) Hello {
+			return Hello{Remote: "at " + user, HopwireLevel: 1, As: message.Principal{User: user}}
+		}
+		a, err := w.h.Accept(old, by("bridge"), &info)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = w.h.Accept(&fakeLink{}, Hello{Remote: "2", HopwireLevel: 1, User: c.user}, &info)
+		_, err = w.h.Accept(&fakeLink{}, by(c.user), &info)
 		if ended := old.closed != ""; ended != c.ends || (err == nil) != c.ends {
 			t.Errorf("a link of %s: the old one ended %v, %v", c.user, ended, err)
 		}

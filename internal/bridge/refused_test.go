@@ -11,7 +11,7 @@ import (
 func TestRefusedSubscriptionIsTriedAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	w.connect(Hello{})
-	w.home.refuse = message.Errorf(message.Denied, "no")
+	w.home.refuse = message.Errorf(message.Limit, "no")
 	w.consume(1, "Q")
 	w.demands()
 	if got := w.c.Explain(queue("Q")); got != message.DemandRefused {
