@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"hopwire/internal/broker/queue"
 	"hopwire/internal/broker/usage"
 	"hopwire/internal/loop"
 	"hopwire/internal/message"
@@ -203,31 +204,26 @@ func (b *Broker) EndTurn() {
 	b.evict()
 }
 
-// dispatchTime is how long the queues of one turn may deliver, looked at once in dispatchStep: one
-// message wakes as many as its topic has durable subscriptions.
-const (
-	dispatchTime = 2 * time.Millisecond
-	dispatchStep = 64
-)
-
-// dispatch lets the queues that woke deliver, each once: dispatches that wake each other must not
-// hold the loop, and what is left is done in the next turn.
+// dispatch lets the queues that woke deliver, each once, as long as the turn's slice lasts:
+// dispatches that wake each other must not hold the loop, and what is left is done first in the
+// next turn.
 func (b *Broker) dispatch() {
 	if len(b.dirty) == 0 {
 		return
 	}
-	dirty, until := b.dirty, b.env.Mono()+dispatchTime
+	slice := queue.NewSlice(b.env)
+	dirty := b.dirty
 	b.dirty = nil
-	for i, h := range dirty {
-		if i%dispatchStep == dispatchStep-1 && b.env.Mono() >= until {
-			b.dirty = append(dirty[i:len(dirty):len(dirty)], b.dirty...)
-			break
-		}
+	for len(dirty) > 0 && !slice.Over() {
+		h := dirty[0]
+		dirty = dirty[1:]
 		h.dirty = false
 		if !h.dest.gone {
-			h.queue.Dispatch()
+			h.queue.Dispatch(slice)
+			h.dest.dispatched()
 		}
 	}
+	b.dirty = slices.Concat(dirty, b.dirty)
 	b.unpark()
 	if len(b.dirty) > 0 {
 		b.env.Soon(func() {})

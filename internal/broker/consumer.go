@@ -45,7 +45,8 @@ type consumerSlot struct {
 	slot *queue.Slot
 }
 
-// addConsumer opens a consumer and answers, before its first dispatch.
+// addConsumer opens a consumer and answers: before its first dispatch, but for a durable one, whose
+// answer waits until its subscription is stored.
 func (c *Connection) addConsumer(info *message.ConsumerInfo) {
 	if c.consumers[info.ID] != nil {
 		c.answer(info, nil)
@@ -191,7 +192,7 @@ func (s *consumer) priority(d *destination) int {
 
 // detach takes the consumer off one destination that goes.
 func (s *consumer) detach(d *destination) {
-	if p := s.pull; p != nil && p.reading == d {
+	if p := s.pull; p != nil && p.waits == d {
 		defer p.nothing()
 	}
 	d.dropConsumer(s)

@@ -60,10 +60,7 @@ func (h *queueHost) Deliverable(s *queue.Slot, c *queue.Copy) bool {
 		return true
 	}
 	m.waited = true
-	j.afterUnit(func() {
-		h.queue.Known()
-		h.b.networks.pageLoaded(h.dest)
-	})
+	j.afterUnit(h.queue.Known)
 	return false
 }
 

@@ -99,6 +99,7 @@ type destination struct {
 	host      *queueHost
 	consumers []*consumer // clients' consumers, in the order of their making
 	nets      []*netSub   // bridges' subscriptions
+	pulls     []*pull     // those that wait for the end of a dispatch
 
 	stored      int64 // copies with a record in the store
 	storedBytes int64
@@ -379,7 +380,6 @@ type queueHost struct {
 	dest  *destination
 	queue *queue.Queue
 	dirty bool
-	epoch int
 }
 
 // Wake implements queue.Host.
@@ -412,16 +412,14 @@ func (h *queueHost) ReadPage(_ *queue.Queue, from, to uint64) {
 
 // readStored reads a page of stored copies and tells up to which sequence it is complete; no
 // progress means that it could not be read. It is read when the turn's batch was handed over, so
-// that it shows nothing that this turn removed. A queue that is gone or was purged meanwhile is
-// not told.
+// that it shows nothing that this turn removed. A queue that is gone meanwhile is not told.
 func (h *queueHost) readStored(from, to uint64, done func(c []*queue.Copy, complete uint64)) {
-	epoch := h.epoch
 	h.b.journal.beforeRead(func() {
 		h.b.journal.storage.Page(store.PageRequest{Dest: h.dest.id, From: store.Seq(from),
 			To: store.Seq(to), Count: queue.PageCopies, Bytes: queue.PageBytes},
 			func(page []store.Stored, err error) {
 				switch {
-				case h.dest.gone || h.epoch != epoch:
+				case h.dest.gone:
 				case err != nil:
 					h.b.tell(Event{Kind: StoreTrouble, Dest: h.dest.name,
 						Text: "a page of stored messages could not be read: " + err.Error()})

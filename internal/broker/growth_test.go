@@ -181,13 +181,13 @@ func TestAMessageToManyDurablesHoldsTheLoopForAShortTime(t *testing.T) {
 
 func TestQueuesThatOneMessageWakesDoNotDeliverInOneTurn(t *testing.T) {
 	h := open(t, nil, nil)
-	const many = 5 * dispatchStep
+	const many = 300
 	var readers []*reader
 	for n := range many {
 		readers = append(readers, h.subscribe(fmt.Sprint("c", n), "s", "T", nil))
 	}
 	now := h.now
-	h.mono = func() time.Duration { now += dispatchTime / 4; return now }
+	h.mono = func() time.Duration { now += time.Millisecond / 4; return now }
 	g := h.connect("g", "g", "", nil)
 	first, second := g.mail("g", topicNamed("T"), 1), g.mail("g", topicNamed("T"), 2)
 	got := func() (n int) {

@@ -55,8 +55,8 @@ func (n *networks) init() {
 	n.patience = map[message.BrokerID]time.Duration{}
 }
 
-// whenLoaded runs f when the next page of the queue was read, could not be read for a second, or
-// the queue is gone, or was undecided: f looks at where things stand.
+// whenLoaded runs f when the next page of the queue was read, or one could not be read for a
+// second, or the queue is gone: f looks at where things stand.
 func (n *networks) whenLoaded(d *destination, f func()) { n.loads[d] = append(n.loads[d], f) }
 
 func (n *networks) pageLoaded(d *destination) {

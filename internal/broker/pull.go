@@ -12,9 +12,9 @@ import (
 type pull struct {
 	s     *consumer
 	timer loop.Timer
-	// reading is the queue that is undecided: it is waited for before the answer that there is
-	// nothing.
-	reading *destination
+	// waits is the queue that is undecided: the end of its dispatch is waited for before the answer
+	// that there is nothing.
+	waits *destination
 }
 
 // pull executes a MessagePull: a consumer without prefetch wants one message.
@@ -40,7 +40,7 @@ func (c *Connection) pull(cmd *message.MessagePull) error {
 	}
 	switch {
 	case cmd.Timeout < 0:
-		p.last()
+		p.nothing()
 	case cmd.Timeout > 0:
 		wait := min(cmd.Timeout, math.MaxInt64/int64(time.Millisecond))
 		p.timer = s.b.env.After(time.Duration(wait)*time.Millisecond, p.nothing)
@@ -56,32 +56,30 @@ func (p *pull) answered() {
 	}
 }
 
-// last looks for a message now and answers that there is none otherwise.
-func (p *pull) last() {
-	for _, cs := range append([]consumerSlot(nil), p.s.slots...) {
-		if p.s.pull == p {
-			cs.dest.queue.Dispatch()
-		}
-	}
-	p.nothing()
-}
-
-// nothing answers that there was no message, unless a page that is being read may have one, or one
-// is about to come.
+// nothing answers that there was no message, unless a queue is undecided.
 func (p *pull) nothing() {
 	s := p.s
 	if s.pull != p {
 		return
 	}
 	for _, cs := range s.slots {
-		if cs.dest.queue.Undecided() {
-			p.reading = cs.dest
-			s.b.networks.whenLoaded(cs.dest, p.last)
+		if cs.dest.queue.Undecided(cs.slot) {
+			p.waits = cs.dest
+			cs.dest.pulls = append(cs.dest.pulls, p)
 			return
 		}
 	}
 	p.cancel()
 	s.conn.out.Send(&message.MessageDispatch{Consumer: s.info.ID})
+}
+
+// dispatched lets the pulls look whether there was no message for them.
+func (d *destination) dispatched() {
+	pulls := d.pulls
+	d.pulls = nil
+	for _, p := range pulls {
+		p.nothing()
+	}
 }
 
 func (p *pull) cancel() {

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"hopwire/internal/message"
@@ -45,7 +44,7 @@ func (q *Queue) checkSlot(s *Slot, now time.Duration) error {
 	case s.ready && v.Outcome != message.Deliver:
 		return nil // it is asked at the next dispatch
 	}
-	if g, ok := q.gaps.next(s.pos[main]); ok && !q.reading {
+	if g, ok := q.gaps.next(s.position(main)); ok && !q.reading && !q.unread[g.from] {
 		return fmt.Errorf("%s: stored copies from %d on wait and no page is asked for",
 			q.Destination, g.from)
 	}
@@ -70,15 +69,18 @@ func (q *Queue) checkLane(s *Slot, l int8, now time.Duration) (err error) {
 
 // checkPair checks one copy and one subscription that is in the ring with an open gate.
 func (q *Queue) checkPair(s *Slot, c *Copy, now time.Duration) error {
-	if q.reading {
-		return nil // the page that comes wakes the queue
-	}
 	p := place{c.lane, c.key}
-	if s.pos[c.lane] <= c.key || s.hasAgain(p) {
+	if q.waitsBefore(s, p) {
+		return nil
+	}
+	if s.position(c.lane) <= c.key || s.hasAgain(p) {
 		return fmt.Errorf("%s: copy %d waits for a look (network %v) and no dispatch is asked for",
 			q.Destination, c.Seq, s.Network)
 	}
 	v := q.verdict(s, c, now)
+	if v.Reason == message.GroupOwned && *q.groups.refused(c) > c.key {
+		v = s.Sub.Verdict(c, now) // it was refused before somebody had the group
+	}
 	switch {
 	case v.Outcome == message.Deliver && !q.timed(s, p):
 		return fmt.Errorf("%s: copy %d could be delivered (network %v) and was passed over",
@@ -88,16 +90,22 @@ func (q *Queue) checkPair(s *Slot, c *Copy, now time.Duration) error {
 	case v.Wake == message.WakeAt && !q.timed(s, p):
 		return fmt.Errorf("%s: copy %d is refused for %s and no time is set to look again",
 			q.Destination, c.Seq, v.Reason)
-	case v.Wake == message.WakeConsumers && s.consumers[c.lane] > c.key && !q.timed(s, p):
+	case v.Wake == message.WakeConsumers && *q.consumersMark(s, c, v) > c.key && !q.timed(s, p):
 		return fmt.Errorf("%s: copy %d is refused for %s and no change of consumers will tell"+
-			" (lane %d key %d position %d consumers %d)", q.Destination, c.Seq, v.Reason, c.lane,
-			c.key, s.pos[c.lane], s.consumers[c.lane])
+			" (lane %d key %d position %d)", q.Destination, c.Seq, v.Reason, c.lane, c.key,
+			s.position(c.lane))
 	}
 	return nil
 }
 
-func (s *Slot) hasAgain(p place) bool {
-	return slices.Contains(s.again, p)
+// waitsBefore reports whether the slot waits for a page before it looks at the place: at its
+// position, or at the first place that it looks at again. Who is woken by the page looks on.
+func (q *Queue) waitsBefore(s *Slot, p place) bool {
+	if s.hasAgain(p) {
+		return q.gaps.has(s.again[0].key)
+	}
+	at := s.position(main)
+	return p.lane == main && at < p.key && q.gaps.has(at)
 }
 
 // timed reports whether a time is set at which the slot looks at the place again.

@@ -98,13 +98,13 @@ func TestBridgeKeepsItsTurnUntilTheCopyIsDurable(t *testing.T) {
 	local, bridge := &taker{room: 10}, &taker{room: 10}
 	q.Attach(local, Traits{})
 	q.Attach(bridge, Traits{Network: true, Mark: true})
-	q.Dispatch()
+	q.Dispatch(NewSlice(q.env))
 	want(t, "the local consumer", local.took, 1, 3)
 	want(t, "the bridge", bridge.took)
 	for _, c := range copies {
 		q.Committed(c)
 	}
-	q.Dispatch()
+	q.Dispatch(NewSlice(q.env))
 	want(t, "the bridge", bridge.took, 2, 4)
 }
 
@@ -112,10 +112,10 @@ func TestClaimsGoBackWhenTheirSubscriptionLeaves(t *testing.T) {
 	q, _, _ := fresh(2, true)
 	bridge, local := &taker{room: 10}, &taker{room: 10}
 	s := q.Attach(bridge, Traits{Network: true})
-	q.Dispatch()
+	q.Dispatch(NewSlice(q.env))
 	q.Attach(local, Traits{})
 	q.Detach(s)
-	q.Dispatch()
+	q.Dispatch(NewSlice(q.env))
 	want(t, "the local consumer", local.took, 1, 2)
 }
 
@@ -129,13 +129,13 @@ func TestClaimThatIsRefusedAfterAllMakesRoomAgain(t *testing.T) {
 		return message.Verdict{}
 	}}
 	q.Attach(bridge, Traits{Network: true})
-	q.Dispatch() // claims the first, and has no room for more
+	q.Dispatch(NewSlice(q.env)) // claims the first, and has no room for more
 	refuse = true
 	for _, c := range copies {
 		q.Committed(c)
 	}
-	q.Dispatch()
-	q.Dispatch()
+	q.Dispatch(NewSlice(q.env))
+	q.Dispatch(NewSlice(q.env))
 	want(t, "the bridge", bridge.took, 2)
 }
 
@@ -153,11 +153,11 @@ func TestSecondLookDoesNotJumpOverOlderCopies(t *testing.T) {
 		return message.Verdict{}
 	}}
 	q.Attach(s, Traits{})
-	q.Dispatch()
+	q.Dispatch(NewSlice(q.env))
 	early, env.now = false, time.Second
 	other := q.Attach(&taker{}, Traits{}) // the consumers change, and the time of the second comes
 	q.Detach(other)
-	q.Dispatch()
+	q.Dispatch(NewSlice(q.env))
 	if len(s.took) != 2 {
 		t.Fatalf("took %v, want both", s.took)
 	}

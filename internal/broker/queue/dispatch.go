@@ -3,22 +3,20 @@ package queue
 import (
 	"time"
 
-	"hopwire/internal/loop"
 	"hopwire/internal/message"
 )
 
-// A Dispatch yields the loop when it looked at so many copies, or for so long, as selectors can be
-// many: time is looked at once in sliceStep copies.
-const (
-	sliceCopies = 2000
-	sliceTime   = time.Millisecond
-	sliceStep   = 16
-)
-
 // Dispatch offers pending copies to the ready slots until nobody takes more, everything was
-// looked at, or the slice is used up (it then wakes itself again).
-func (q *Queue) Dispatch() {
+// looked at, or the turn's slice is used up (it then wakes itself again); and asks for a page, if
+// one is wanted.
+func (q *Queue) Dispatch(slice *Slice) {
 	q.woken = false
+	slice.look(1)
+	q.offerAll(slice)
+	q.read()
+}
+
+func (q *Queue) offerAll(slice *Slice) {
 	now := q.env.Mono()
 	q.dueTimes(now)
 	q.deliverClaims(now)
@@ -26,34 +24,18 @@ func (q *Queue) Dispatch() {
 		return
 	}
 	q.askGates(now)
-	budget := slice{left: sliceCopies, until: now + sliceTime, env: q.env}
-	for i := 0; i < len(q.ready) && budget.left > 0 && !q.unknown; {
+	for i := 0; i < len(q.ready) && !slice.Over() && !q.unknown; {
 		s := q.ready[i]
-		q.lookAgain(s, now, &budget)
-		if i < len(q.ready) && q.ready[i] == s && (len(s.again) == 0 || q.reading) {
+		waits := q.lookAgain(s, now, slice)
+		if i < len(q.ready) && q.ready[i] == s && (waits || len(s.again) == 0) {
 			i++
 		}
 	}
-	for l := int8(returned); l < laneCount && budget.left > 0 && !q.unknown; l++ {
-		q.wave(l, now, &budget)
+	for l := int8(returned); l < laneCount && !slice.Over() && !q.unknown; l++ {
+		q.wave(l, now, slice)
 	}
-	if budget.left <= 0 {
+	if slice.Over() {
 		q.wake()
-	}
-}
-
-// slice is what is left of one Dispatch.
-type slice struct {
-	left  int
-	until time.Duration
-	env   loop.Env
-}
-
-// look counts a copy that is looked at.
-func (s *slice) look() {
-	s.left--
-	if s.left%sliceStep == 0 && s.env.Mono() >= s.until {
-		s.left = 0
 	}
 }
 
@@ -73,7 +55,8 @@ func (q *Queue) askGates(now time.Duration) {
 // blockSlot takes the slot out of the ring until the verdict's wake.
 func (q *Queue) blockSlot(s *Slot, v message.Verdict) {
 	q.removeReady(s)
-	s.block, s.wave = v, 0
+	s.leave()
+	s.block = v
 	if v.Wake == message.WakeAt {
 		s.gate = q.env.After(max(0, v.At-q.env.Mono()), func() {
 			s.gate = nil
@@ -82,101 +65,32 @@ func (q *Queue) blockSlot(s *Slot, v message.Verdict) {
 	}
 }
 
-// lookAgain lets one slot look at the places on its list.
-func (q *Queue) lookAgain(s *Slot, now time.Duration, budget *slice) {
-	for len(s.again) > 0 && s.ready && budget.left > 0 && !q.unknown {
+// lookAgain lets one slot look at the places on its list. It reports whether the first of them
+// waits for its page.
+func (q *Queue) lookAgain(s *Slot, now time.Duration, slice *Slice) (waits bool) {
+	for len(s.again) > 0 && s.ready && !slice.Over() && !q.unknown {
 		p := s.again[0]
 		c := q.lanes[p.lane].get(p.key)
 		if c == nil {
-			if g, ok := q.gaps.next(p.key); ok && p.lane == main && g.from == p.key {
-				q.read(g)
-				return
+			if p.lane == main && q.gaps.has(p.key) {
+				q.want(&s.reader, p.key)
+				return true
 			}
 			s.again = s.again[1:]
 			continue
 		}
-		budget.look()
+		slice.next()
 		s.again = s.again[1:]
 		if q.expired(c) {
 			continue
 		}
+		slice.look(1)
 		q.offer(s, c, now)
 		if q.unknown {
 			s.lookAgain(p)
 		}
 	}
-}
-
-// wave looks at the copies of one lane in order. A slot whose position is higher has looked at
-// the copy already.
-func (q *Queue) wave(l int8, now time.Duration, budget *slice) {
-	cur, joined := q.join(l)
-	for joined && len(q.ready) > 0 && budget.left > 0 {
-		c := q.lanes[l].next(cur)
-		if l == main {
-			if g, ok := q.gaps.next(cur); ok && (c == nil || g.from < c.key) {
-				cur = g.from
-				q.read(g)
-				break
-			}
-		}
-		if c == nil {
-			cur = q.next
-			break
-		}
-		budget.look()
-		cur = c.key
-		if q.expired(c) {
-			continue
-		}
-		q.offerRing(c, l, now)
-		if q.unknown {
-			break
-		}
-		cur = c.key + 1
-	}
-	if joined {
-		for _, s := range q.ready {
-			if s.wave == q.waves {
-				s.pos[l] = max(s.pos[l], cur)
-			}
-		}
-	}
-}
-
-// join makes the ready slots members of a new wave and gives the lowest of their positions. A slot
-// that becomes ready while the wave runs waits for the next one.
-func (q *Queue) join(l int8) (uint64, bool) {
-	q.waves++
-	low := noKey
-	for _, s := range q.ready {
-		s.wave = q.waves
-		low = min(low, s.pos[l])
-	}
-	return low, len(q.ready) > 0
-}
-
-// offerRing offers a copy to the ready slots that have not looked at it, in their order, until one
-// takes it.
-func (q *Queue) offerRing(c *Copy, l int8, now time.Duration) {
-	q.fewest(c)
-	for i := 0; i < len(q.ready); {
-		s := q.ready[i]
-		if s.pos[l] > c.key || s.wave != q.waves {
-			i++
-			continue
-		}
-		key := c.key
-		if q.offer(s, c, now) {
-			// The slot has looked at everything below and at this copy.
-			s.pos[l] = max(s.pos[l], key+1)
-			return
-		}
-		if q.unknown {
-			return
-		}
-		i++
-	}
+	return false
 }
 
 // offer gives the copy to the slot if its verdict says so.
@@ -206,12 +120,23 @@ func (q *Queue) offer(s *Slot, c *Copy, now time.Duration) bool {
 
 // refused remembers what a refusal needs to be looked at again.
 func (q *Queue) refused(s *Slot, c *Copy, v message.Verdict) {
+	q.passOn(s, c)
 	switch v.Wake {
 	case message.WakeConsumers:
-		s.consumers[c.lane] = min(s.consumers[c.lane], c.key)
+		mark := q.consumersMark(s, c, v)
+		*mark = min(*mark, c.key)
 	case message.WakeAt:
 		q.lookAt(v.At, s, place{c.lane, c.key})
 	}
+}
+
+// consumersMark is where it is kept what a slot refused until the consumers change: with the group
+// of the copy, or with the slot.
+func (q *Queue) consumersMark(s *Slot, c *Copy, v message.Verdict) *uint64 {
+	if v.Reason == message.GroupOwned {
+		return q.groups.refused(c)
+	}
+	return &s.consumers[c.lane]
 }
 
 // expired hands an expired copy to the host.

@@ -15,10 +15,15 @@
 // in the slot's list of copies to look at again, or in the queue's heap of times. So a pair is
 // evaluated once, a match behind many others is found, and nothing rescans on an acknowledgement.
 //
+// A wave takes all ready slots through a lane together, from the lowest of their positions on; each
+// is offered what it has not looked at. What makes a slot look at something again takes it out of
+// the wave, which begins anew there.
+//
 // # Gaps
 //
 // Pending copies that are durable need not be in memory. The sequences of those that are not are
-// the main lane's gaps; a subscription whose position reaches a gap makes the queue ask its Host
-// for a page. Invariant: a sequence is in a gap if and only if its copy is stored, pending, and
-// not in memory.
+// the main lane's gaps; a subscription whose position reaches a gap waits there, and makes the
+// queue ask its Host for a page. The others go on behind the gap: neither one's search through what
+// is stored nor a page that cannot be read keeps them from what they have not looked at. Invariant:
+// a sequence is in a gap if and only if its copy is stored, pending, and not in memory.
 package queue

@@ -10,20 +10,24 @@ import (
 
 // groups remembers which slot has which message group (JMSXGroupID). A group belongs to the slot
 // that got its first message, until that goes or a message with a negative JMSXGroupSeq closes the
-// group; one with sequence 1 gives it to whoever takes it.
+// group; one with sequence 1 gives it to whoever takes it. A bridge has it only as long as it takes
+// what comes: what may not cross the link would otherwise wait as long as that is up.
 type groups struct {
 	rule policy.Groups
 	of   map[string]*list.Element // by group, or by the text of a bucket's number
 	used *list.List               // of *group, the latest used first
+	lost [laneCount]uint64        // the lowest of refused of the groups lost since regroup
 }
 
 type group struct {
-	key   string
-	owner *Slot
+	key     string
+	owner   *Slot
+	refused [laneCount]uint64 // the lowest keys that others refused because of it; none = noKey
 }
 
 func newGroups(rule policy.Groups) groups {
-	return groups{rule: rule, of: map[string]*list.Element{}, used: list.New()}
+	return groups{rule: rule, of: map[string]*list.Element{}, used: list.New(),
+		lost: [laneCount]uint64{noKey, noKey}}
 }
 
 // key is what owners are remembered under: the group, or its bucket.
@@ -49,14 +53,20 @@ func (g *groups) owner(id string) *Slot {
 	return nil
 }
 
-// give makes a slot the owner of a group. Of a map with a bound, the group used longest ago may be
-// forgotten for it.
+// refused is the lowest key in the copy's lane that was refused because of its group, which
+// somebody has.
+func (g *groups) refused(c *Copy) *uint64 {
+	return &g.of[g.key(c.Message.GroupID)].Value.(*group).refused[c.lane]
+}
+
+// give makes a slot the owner of a group, whoever had it. Of a map with a bound, the group used
+// longest ago may be forgotten for it.
 func (g *groups) give(id string, s *Slot) {
 	key := g.key(id)
 	if e := g.of[key]; e != nil {
 		g.lose(e)
 	}
-	g.of[key] = g.used.PushFront(&group{key, s})
+	g.of[key] = g.used.PushFront(&group{key, s, [laneCount]uint64{noKey, noKey}})
 	s.groups++
 	most := g.rule.CacheSize
 	if g.rule.Kind == policy.GroupsSimple || most < 1 {
@@ -73,6 +83,9 @@ func (g *groups) lose(e *list.Element) {
 	x := g.used.Remove(e).(*group)
 	x.owner.groups--
 	delete(g.of, x.key)
+	for l, key := range x.refused {
+		g.lost[l] = min(g.lost[l], key)
+	}
 }
 
 // close ends the ownership of a group.
@@ -107,11 +120,26 @@ func (q *Queue) grouped(s *Slot, c *Copy) message.Verdict {
 	if m.GroupID == "" || m.GroupSequence == 1 {
 		return message.Verdict{}
 	}
-	if o := q.groups.owner(m.GroupID); o != nil && o != s {
-		return message.Verdict{Outcome: message.Refuse, Wake: message.WakeConsumers,
-			Reason: message.GroupOwned}
+	o := q.groups.owner(m.GroupID)
+	if o == nil || o == s || o.Network && o.passed(c) {
+		return message.Verdict{}
 	}
-	return message.Verdict{}
+	return message.Verdict{Outcome: message.Refuse, Wake: message.WakeConsumers,
+		Reason: message.GroupOwned}
+}
+
+// passed reports whether the slot refused the copy, and will not look at it again by itself.
+func (s *Slot) passed(c *Copy) bool {
+	p := place{c.lane, c.key}
+	return s.position(c.lane) > c.key && s.times[p] == nil && !s.hasAgain(p)
+}
+
+// passOn takes the group of a copy that a bridge refused from it.
+func (q *Queue) passOn(s *Slot, c *Copy) {
+	if id := c.Message.GroupID; s.Network && id != "" && q.groups.owner(id) == s {
+		q.groups.close(id)
+		q.regroup()
+	}
 }
 
 // joinGroup notes that the slot takes the copy: it has the group now, or no longer.
@@ -120,16 +148,29 @@ func (q *Queue) joinGroup(s *Slot, c *Copy) {
 	if m.GroupID == "" {
 		return
 	}
-	if o := q.groups.owner(m.GroupID); o == nil || m.GroupSequence == 1 {
-		q.groups.give(m.GroupID, s)
-		c.GroupFirst = true
-	} else {
+	o := q.groups.owner(m.GroupID)
+	c.GroupFirst = o != s || m.GroupSequence == 1
+	if o == s {
 		q.groups.use(m.GroupID)
-		c.GroupFirst = false
+	} else {
+		q.groups.give(m.GroupID, s)
 	}
 	if m.GroupSequence < 0 {
 		q.groups.close(m.GroupID)
-		q.consumersChanged(nil) // others may take what comes of it
+	}
+	q.regroup()
+}
+
+// regroup has everybody look again at what was refused because of groups that were lost.
+func (q *Queue) regroup() {
+	for l, key := range q.groups.lost {
+		if key == noKey {
+			continue
+		}
+		q.groups.lost[l] = noKey
+		for _, s := range q.slots {
+			s.lookFrom(int8(l), key)
+		}
 		q.wake()
 	}
 }

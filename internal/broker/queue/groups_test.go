@@ -28,10 +28,16 @@ func newGroupWorld(change func(*policy.Entry)) *groupWorld {
 	return w
 }
 
-// send adds messages: "G" of group G, "G1" with sequence 1, "G-" that closes it.
+// send adds messages: "G" of group G, "G1" with sequence 1, "G-" that closes it, "Gx" for a
+// selector to refuse.
 func (w *groupWorld) send(texts string) {
+	w.add(texts)
+	w.h.settle()
+}
+
+func (w *groupWorld) add(texts string) {
 	for text := range strings.FieldsSeq(texts) {
-		m := &message.Message{GroupID: strings.TrimRight(text, "1-"), CorrelationID: text}
+		m := &message.Message{GroupID: strings.TrimRight(text, "1-x"), CorrelationID: text}
 		switch {
 		case strings.HasSuffix(text, "1"):
 			m.GroupSequence = 1
@@ -40,7 +46,6 @@ func (w *groupWorld) send(texts string) {
 		}
 		w.h.q.Add(m, w.env.now)
 	}
-	w.h.settle()
 }
 
 // taken gives what was taken since the last call, "!" behind the first of a group.
@@ -61,6 +66,7 @@ type groupSub struct {
 	w    *groupWorld
 	name string
 	room int
+	not  string // what its selector refuses
 	slot *Slot
 }
 
@@ -72,7 +78,12 @@ func (s *groupSub) Gate(time.Duration) message.Verdict {
 	return message.Verdict{}
 }
 
-func (s *groupSub) Verdict(*Copy, time.Duration) message.Verdict { return message.Verdict{} }
+func (s *groupSub) Verdict(c *Copy, _ time.Duration) message.Verdict {
+	if c.Message.CorrelationID == s.not {
+		return message.Refused(message.SelectorNoMatch)
+	}
+	return message.Verdict{}
+}
 
 func (s *groupSub) Take(c *Copy) bool {
 	first := ""
@@ -136,6 +147,68 @@ func TestACopyBehindAClosedGroupIsLookedAtAgain(t *testing.T) {
 	a.more(1)
 	w.expect(t, "a closes the group, b goes on", "a:X- b:X!")
 	_ = b
+}
+
+func TestWhoeverLosesAGroupTheOthersLookAtItsCopiesAgain(t *testing.T) {
+	one := func(e *policy.Entry) { e.Groups = policy.Groups{Kind: policy.GroupsCached, CacheSize: 1} }
+	for _, c := range []struct {
+		name   string
+		change func(*policy.Entry)
+		room   int // of a
+		send   string
+		want   string
+	}{
+		{"closed behind a copy that its owner refused", nil, 9, "G Gx G-", "a:G! a:G- b:Gx!"},
+		{"given to another by its first number", nil, 1, "G G G1", "a:G! b:G1! b:G"},
+		{"forgotten for another", one, 1, "G G H", "a:G! b:H! b:G!"},
+	} {
+		w := newGroupWorld(c.change)
+		a := w.attach("a", c.room, Traits{})
+		a.not = "Gx"
+		w.attach("b", 9, Traits{})
+		w.send(c.send)
+		w.expect(t, c.name, c.want)
+	}
+}
+
+func TestABridgeKeepsNoGroupOfWhatItMayNotForward(t *testing.T) {
+	for _, send := range []string{"G Gx", "Gx G"} { // it has the group before, and only then
+		w := newGroupWorld(nil)
+		bridge := w.attach("bridge", 9, Traits{Priority: -1, Network: true})
+		bridge.not = "Gx"
+		local := w.attach("local", 1, Traits{})
+		w.send("m1 " + send)
+		w.expect(t, "the local consumer is full", "local:m1! bridge:G!")
+		local.more(1)
+		w.expect(t, "it has room", "local:Gx!")
+	}
+	w := newGroupWorld(nil)
+	w.attach("bridge", 9, Traits{Priority: -1, Network: true}).not = "Gx"
+	w.send("G")
+	w.attach("local", 9, Traits{})
+	w.send("Gx G")
+	w.expect(t, "the local consumer waits for the group", "bridge:G! local:Gx! local:G")
+}
+
+func TestTheEndOfAGroupForgetsNoOtherRefusal(t *testing.T) {
+	w := newGroupWorld(nil)
+	w.attach("a", 9, Traits{})
+	b := w.attach("b", 1, Traits{})
+	w.send("G H H G-")
+	w.expect(t, "b is full", "a:G! b:H! a:G-")
+	b.leave()
+	w.expect(t, "b is gone, H is free", "a:H!")
+}
+
+func TestWhoLooksAgainIsServedInItsTurnMeanwhile(t *testing.T) {
+	w := newGroupWorld(nil)
+	low := w.attach("low", 1, Traits{Priority: -1})
+	w.send("G G-")
+	w.attach("high", 9, Traits{})
+	w.expect(t, "low is full", "low:G!")
+	w.add("m n")
+	low.more(9)
+	w.expect(t, "low closes the group", "low:G- high:m! high:n!")
 }
 
 func TestOwnersOfGroupsAreRememberedAsThePolicySays(t *testing.T) {

@@ -116,7 +116,7 @@ func TestACopyTakenFromTheStoreDoesNotComeWithAPage(t *testing.T) {
 	w.q = New(w.q.Destination, &w.clock, &w.testHost, 1)
 	w.q.Restore(1, 4, 3)
 	s := w.attach(&testSub{room: 99}, Traits{})
-	w.q.Dispatch()
+	w.q.Dispatch(NewSlice(w.q.env))
 	if len(w.reads) != 1 {
 		t.Fatalf("reads %v", w.reads)
 	}
@@ -194,7 +194,7 @@ func TestWhatAllHaveRefusedLeavesMemory(t *testing.T) {
 	for w.woken || len(w.reads) > 0 {
 		if w.woken {
 			w.woken = false
-			w.q.Dispatch()
+			w.q.Dispatch(NewSlice(w.q.env))
 			continue
 		}
 		g := w.reads[0]

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"maps"
-	"time"
 
 	"hopwire/internal/message"
 )
@@ -14,24 +13,8 @@ const (
 	PageBytes  = 1 << 20
 )
 
-// read asks the host for a page of the gap, unless one is on its way.
-func (q *Queue) read(g gap) {
-	if q.reading {
-		return
-	}
-	q.reading = true
-	q.host.ReadPage(q, g.from, g.to)
-}
-
-// Want asks for the page that begins with a stored copy which is not in memory, whoever is ready.
-func (q *Queue) Want(seq uint64) {
-	if g, ok := q.gaps.next(seq); ok && g.from == seq {
-		q.read(g)
-	}
-}
-
 // Loaded answers ReadPage: the copies found with from <= seq, and the sequence up to which they
-// are complete. A nil error-free page means that there was nothing.
+// are complete. No copies mean that nothing is stored there.
 func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	q.reading = false
 	q.shed()
@@ -39,7 +22,7 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 	q.gaps = q.gaps.cut(from, complete)
 	for _, c := range copies {
 		if _, taken := q.taken[c.Seq]; taken || !before.has(c.Seq) {
-			continue // purged or moved while the page was read, or its record is not gone yet
+			continue // it was taken or told absent while the page was read
 		}
 		q.gapCount--
 		c.Stored, c.Durable = true, true
@@ -126,21 +109,6 @@ func (q *Queue) forgetErased() {
 // Absent tells that no copy from <= seq < to is stored that is not in memory.
 func (q *Queue) Absent(from, to uint64) { q.gaps = q.gaps.cut(from, to) }
 
-// Undecided reports whether it shows later what a ready subscription gets: a page is on its way, or
-// Known is waited for.
-func (q *Queue) Undecided() bool { return q.reading || q.unknown }
-
-// LoadFailed tells that the page could not be read; the queue asks again after a second, and again
-// runs then, for others that want a page.
-func (q *Queue) LoadFailed(again func()) {
-	q.env.After(time.Second, func() {
-		q.reading = false
-		q.forgetErased()
-		q.wake()
-		again()
-	})
-}
-
 // Evict drops pending durable copies from memory, the last first, until at most keep bytes of
 // them stay, and reports how many bytes were freed. The first page stays while there are consumers.
 func (q *Queue) Evict(keep int64) int64 {
@@ -183,10 +151,10 @@ func (q *Queue) shed() {
 	}
 	below := noKey
 	for _, s := range q.slots {
-		if len(s.again) > 0 {
+		if len(s.again) > 0 && !q.gaps.has(s.again[0].key) {
 			return // it wants what was read for it
 		}
-		below = min(below, s.pos[main])
+		below = min(below, s.position(main))
 	}
 	for i := l.find(q.pageEnd()); i < len(l.entries) && l.entries[i].key < below; i++ {
 		if c := l.entries[i].copy; c != nil && c.Durable && c.Redelivery == 0 {

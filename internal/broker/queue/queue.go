@@ -35,7 +35,13 @@ type Queue struct {
 	lanes    [laneCount]lane
 	gaps     gaps // in the main lane
 	gapCount int64
-	reading  bool
+	reading  bool   // a page is on its way
+	page     uint64 // where that begins
+	pages    uint64 // number of pages asked for
+	wanted   wish   // the page to ask for next
+	reader   reader // the host's wants
+	// unread are the sequences where a page begins that could not be read less than a second ago.
+	unread   map[uint64]bool
 	shedNext int // copies in the main lane from which on shed looks at them
 	// taken are the sequences that TakeStored took, while their records may be read again; true is
 	// erased: only a read that is on its way may have it.
@@ -54,7 +60,7 @@ type Queue struct {
 	start   start
 	ready   []*Slot // those that may take copies, by (Priority descending, turn)
 	turns   uint64
-	waves   uint64 // number of waves begun
+	run     run
 	times   timeHeap
 	timer   loop.Timer
 	timerAt time.Duration
@@ -203,7 +209,7 @@ func (q *Queue) placeBut(c *Copy, but *Slot) {
 	c.Owner, c.Doubts, c.Raised = nil, nil, false
 	q.place(c, main, c.Seq)
 	for _, s := range q.slots {
-		if s != but && s.pos[main] > c.key {
+		if s != but && s.position(main) > c.key {
 			s.lookAgain(place{main, c.key})
 		}
 	}
@@ -285,7 +291,7 @@ func (q *Queue) Remove(c *Copy) {
 	q.resident -= c.Message.Size()
 }
 
-// Return puts copies that are out back to wait, before all others, in the order given.
+// Return puts copies that are out back to wait, before all others, in the order of arrival.
 func (q *Queue) Return(copies []*Copy) {
 	for _, c := range copies {
 		if !c.out {
@@ -295,7 +301,7 @@ func (q *Queue) Return(copies []*Copy) {
 		c.Owner, c.Doubts, c.Raised = nil, nil, false
 		q.place(c, returned, c.Seq)
 		for _, s := range q.slots {
-			s.pos[returned] = min(s.pos[returned], c.Seq) // what came back before is few
+			s.lookFrom(returned, c.Seq) // what came back before is few
 		}
 	}
 	q.wake()
@@ -362,9 +368,10 @@ func (q *Queue) Detach(s *Slot) {
 			break
 		}
 	}
-	s.queue = nil
+	s.queue, s.wave = nil, false
 	q.disown(s)
 	q.groups.leave(s)
+	q.regroup()
 	q.left()
 	q.consumersChanged(s)
 	q.wake()
@@ -376,9 +383,9 @@ func (q *Queue) consumersChanged(cause *Slot) {
 		if s == cause {
 			continue
 		}
-		for l := range s.pos {
-			s.pos[l] = min(s.pos[l], s.consumers[l])
+		for l, key := range s.consumers {
 			s.consumers[l] = noKey
+			s.lookFrom(int8(l), key)
 		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"hopwire/internal/loop"
 	"hopwire/internal/message"
 )
@@ -64,8 +62,9 @@ type testHost struct {
 	stored  map[uint64]*Copy // as they were added
 	reads   []gap
 	expired int
-	known   uint64 // copies below it may go to clients
-	asked   uint64 // and below it, when it is told that they are known
+	bad     map[uint64]bool // cannot be read
+	known   uint64          // copies below it may go to clients
+	asked   uint64          // and below it, when it is told that they are known
 }
 
 func (h *testHost) Wake(*Queue)                        { h.woken = true }
@@ -85,7 +84,7 @@ func (h *testHost) settle() {
 	for h.woken || len(h.reads) > 0 || h.asked > h.known {
 		if h.woken {
 			h.woken = false
-			h.q.Dispatch()
+			h.q.Dispatch(NewSlice(h.q.env))
 			continue
 		}
 		if h.asked > h.known {
@@ -113,6 +112,10 @@ func (h *testHost) load(g gap) {
 	complete := g.to
 	var copies []*Copy
 	for _, s := range seqs {
+		if h.bad[s] {
+			h.q.LoadFailed(func() {})
+			return
+		}
 		copies = append(copies, &Copy{Seq: s, Message: h.stored[s].Message,
 			Arrived: h.stored[s].Arrived})
 		complete = s + 1
@@ -171,15 +174,20 @@ type world struct {
 
 func newWorld() *world {
 	w := &world{}
-	w.stored = map[uint64]*Copy{}
+	w.stored, w.bad = map[uint64]*Copy{}, map[uint64]bool{}
 	w.q = New(message.Destination{Kind: message.Queue, Name: "q"}, &w.clock, &w.testHost, 1)
 	return w
 }
 
 func (w *world) add(stored bool) *Copy {
+	return w.addAs(&message.Message{Persistent: stored})
+}
+
+// addAs adds a message; a persistent one is stored.
+func (w *world) addAs(m *message.Message) *Copy {
 	w.seq++
-	m := &message.Message{ID: message.MessageID{Sequence: int64(w.seq)}, Persistent: stored}
-	c := w.q.Add(m, w.now)
+	m.ID = message.MessageID{Sequence: int64(w.seq)}
+	c, stored := w.q.Add(m, w.now), m.Persistent
 	if stored {
 		c.Stored = true
 		w.stored[c.Seq] = c
@@ -303,142 +311,5 @@ func TestACopyPlacedLateIsOfferedInItsOrder(t *testing.T) {
 	w.settle()
 	if got := seqsOf(s.took); got != "[2 1 3]" {
 		t.Errorf("took %s", got)
-	}
-}
-
-// TestEveryPendingCopyIsRefusedForAReasonThatCanStillWake is the promise that nothing is stuck:
-// whatever happened before, a queue at rest has no copy that a subscription would take.
-func TestEveryPendingCopyIsRefusedForAReasonThatCanStillWake(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld()
-		t.Repeat(map[string]func(*rapid.T){
-			"send": func(t *rapid.T) {
-				for range rapid.IntRange(1, 8).Draw(t, "n") {
-					c := w.add(rapid.Bool().Draw(t, "stored"))
-					if c.Stored && rapid.Bool().Draw(t, "durable") {
-						w.q.Committed(c)
-					}
-				}
-			},
-			"commit": func(*rapid.T) {
-				w.q.Walk(0, 1<<30, func(c *Copy) {
-					if c.Stored && !c.Durable {
-						w.q.Committed(c)
-					}
-				})
-			},
-			"evict": func(*rapid.T) { w.evictAll() },
-			"attach": func(t *rapid.T) {
-				w.attach(&testSub{
-					step:     rapid.Uint64Range(1, 4).Draw(t, "step"),
-					delay:    time.Duration(rapid.IntRange(0, 3).Draw(t, "delay")) * time.Second,
-					consumer: rapid.Bool().Draw(t, "consumer"),
-					room:     rapid.IntRange(0, 5).Draw(t, "room"),
-				}, Traits{Priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
-					Network: rapid.Bool().Draw(t, "network"), Mark: rapid.Bool().Draw(t, "mark")})
-			},
-			"detach": func(t *rapid.T) {
-				if s := w.any(t); s != nil {
-					w.q.Detach(s.slot)
-					w.q.Return(s.took)
-					w.drop(s)
-				}
-			},
-			"ack": func(t *rapid.T) {
-				if s := w.any(t); s != nil && len(s.took) > 0 {
-					c := s.took[0]
-					s.took = s.took[1:]
-					delete(w.stored, c.Seq)
-					w.q.Remove(c)
-					s.room++
-					s.slot.Ready()
-				}
-			},
-			"place back": func(t *rapid.T) {
-				if s := w.any(t); s != nil && len(s.took) > 0 {
-					c := s.took[0]
-					s.took = s.took[1:]
-					w.q.Place(c)
-				}
-			},
-			"rescan": func(t *rapid.T) {
-				if s := w.any(t); s != nil {
-					s.step = rapid.Uint64Range(1, 4).Draw(t, "step")
-					s.slot.Rescan()
-				}
-			},
-			"settle":  func(*rapid.T) { w.settle() },
-			"advance": func(*rapid.T) { w.advance(700 * time.Millisecond) },
-			"":        func(t *rapid.T) { w.checkRest(t) },
-		})
-	})
-}
-
-func (w *world) any(t *rapid.T) *testSub {
-	if len(w.subs) == 0 {
-		return nil
-	}
-	return rapid.SampledFrom(w.subs).Draw(t, "sub")
-}
-
-func (w *world) drop(s *testSub) {
-	for i, o := range w.subs {
-		if o == s {
-			w.subs = append(w.subs[:i], w.subs[i+1:]...)
-			return
-		}
-	}
-}
-
-// evictAll drops from memory what may be dropped, also the first page.
-func (w *world) evictAll() {
-	l := &w.q.lanes[main]
-	for _, e := range append([]entry(nil), l.entries[l.start:]...) {
-		if c := e.copy; c != nil && c.Durable {
-			l.remove(c.key)
-			w.q.gaps = w.q.gaps.add(c.Seq, c.Seq+1)
-			w.q.gapCount++
-			w.q.resident -= c.Message.Size()
-		}
-	}
-}
-
-func (w *world) checkRest(t *rapid.T) {
-	w.settle()
-	w.checkView(t)
-	if w.q.gapCount < 0 || (len(w.q.gaps) == 0) != (w.q.gapCount == 0) {
-		t.Fatalf("gaps %v with %d copies", w.q.gaps, w.q.gapCount)
-	}
-	inGap := int64(0)
-	pending := map[uint64]bool{}
-	for seq := range w.stored {
-		if w.q.gaps.has(seq) {
-			inGap++
-			pending[seq] = true
-		}
-	}
-	if inGap != w.q.gapCount {
-		t.Fatalf("%d stored copies in the gaps %v, counted %d", inGap, w.q.gaps, w.q.gapCount)
-	}
-	w.q.EachPending(func(c *Copy) bool {
-		w.q.Refusals(c, func(s *Slot, v message.Verdict) {
-			if v.Outcome == message.Deliver {
-				t.Fatalf("copy %d waits although %+v would take it", c.Seq, s.Traits)
-			}
-			if v.Wake == message.WakeAt && w.q.timer == nil {
-				t.Fatalf("copy %d waits for a time without a timer", c.Seq)
-			}
-		})
-		return true
-	})
-	for _, s := range w.subs {
-		if s.room == 0 || s.slot.Network {
-			continue
-		}
-		for seq := range pending {
-			if seq%s.step == 0 && s.delay == 0 && !s.consumer {
-				t.Fatalf("stored copy %d waits although a subscription would take it", seq)
-			}
-		}
 	}
 }

@@ -35,7 +35,7 @@ func TestADispatchYieldsTheLoopWhenLooksAreDear(t *testing.T) {
 	for h.woken {
 		h.woken = false
 		before := s.looked
-		h.q.Dispatch()
+		h.q.Dispatch(NewSlice(h.q.env))
 		if n := s.looked - before; n > int(sliceTime/(100*time.Microsecond))+sliceStep {
 			t.Fatalf("one dispatch looked at %d copies", n)
 		}

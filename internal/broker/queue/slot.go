@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"sort"
 	"time"
 
 	"hopwire/internal/loop"
@@ -35,7 +36,7 @@ type Slot struct {
 
 	turn  uint64 // among slots of one priority the lowest turn is served first
 	ready bool   // in queue.ready
-	wave  uint64 // the wave it is a member of
+	wave  bool   // it is a member of the wave that is under way
 	block message.Verdict
 	gate  loop.Timer
 	mark  uint64 // Mark: stored copies at or above it are not taken
@@ -45,10 +46,11 @@ type Slot struct {
 	claimed int64   // bytes of claims
 	raising uint64  // a mark above the copies below it was asked for
 
-	pos       [laneCount]uint64
+	pos       [laneCount]uint64 // see position, looked and lookFrom
 	consumers [laneCount]uint64 // lowest key refused until the consumers change; none = noKey
 	again     []place           // to look at again, ascending
 	times     map[place]*timed  // to look at again at a time; all are in queue.times
+	reader    reader
 }
 
 // place is a position in a lane.
@@ -65,9 +67,6 @@ func (p place) before(q place) bool {
 	}
 	return p.key < q.key
 }
-
-// Queue gives the queue the slot belongs to.
-func (s *Slot) Queue() *Queue { return s.queue }
 
 // Ready tells the queue that the subscription may have room or an open gate again.
 func (s *Slot) Ready() {
@@ -89,7 +88,9 @@ func (s *Slot) Rescan() {
 		return
 	}
 	s.queue.forgetTimes(s)
-	s.pos = [laneCount]uint64{}
+	for l := range s.pos {
+		s.lookFrom(int8(l), 0)
+	}
 	s.again = s.again[:0]
 	s.consumers = [laneCount]uint64{noKey, noKey}
 	s.Ready()
@@ -120,8 +121,14 @@ func (s *Slot) lookAgain(p place) {
 	s.again[i] = p
 }
 
-// held gives the verdict of the queue's own rules for a network subscription: a persistent copy
-// crosses when it is durable and below the mark.
+// hasAgain reports whether a place is on the slot's list.
+func (s *Slot) hasAgain(p place) bool {
+	i := sort.Search(len(s.again), func(i int) bool { return !s.again[i].before(p) })
+	return i < len(s.again) && s.again[i] == p
+}
+
+// held reports whether the queue's own rules keep a copy from a network subscription: a persistent
+// one crosses when it is durable and below the mark.
 func (s *Slot) held(c *Copy) bool {
 	if !s.Network || !c.Stored || s.Ahead {
 		return false
