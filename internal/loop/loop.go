@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Limits of one turn. A turn that reaches one of them ends after the event that reached it, so
-// that out-boxes are flushed and batches committed.
+// Limits of the events of one turn. A turn that reaches one of them ends after the event that
+// reached it, so that out-boxes are flushed and batches committed.
 const (
 	turnEvents = 1000
 	turnTime   = time.Millisecond
@@ -174,15 +174,15 @@ func (l *Loop) settle(ending bool) (ended bool) {
 func (l *Loop) turn() bool {
 	began := l.Mono()
 	n := 0
-	for ; n < turnEvents; n++ {
-		if n&15 == 15 && l.Mono()-began > turnTime {
-			break
-		}
+	for n < turnEvents {
 		f := l.take()
 		if f == nil {
 			break
 		}
 		f()
+		if n++; l.Mono()-began >= turnTime {
+			break
+		}
 	}
 	if n == 0 {
 		return false

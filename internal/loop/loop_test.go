@@ -69,6 +69,27 @@ func TestALongTurnEndsBeforeAllEventsRan(t *testing.T) {
 	})
 }
 
+func TestATurnEndsAfterTheEventThatReachedItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New()
+		var turns []int
+		events := 0
+		l.OnTurn(func() { turns, events = append(turns, events), 0 })
+		for _, d := range []time.Duration{turnTime, 0, 0, 7 * turnTime, turnTime / 2, turnTime / 2} {
+			l.Post(func() {
+				time.Sleep(d) // a dear event
+				events++
+			})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		l.Run(ctx)
+		if want := []int{1, 3, 2}; !slices.Equal(turns, want) {
+			t.Errorf("turns of %v events, want %v", turns, want)
+		}
+	})
+}
+
 func TestTimersRunAtTheirTimeAndNotOnceStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := run(t)
