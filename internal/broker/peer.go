@@ -130,11 +130,10 @@ func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
 		known = audit.Claimed // a local producer sent it here itself
 	}
 	if known != audit.Unknown && !d.receipts.Outlived(a.key, a.m.BrokerPath) {
-		if b.offerAgain(d, a) {
-			return finished
+		if !b.offerAgain(d, a) {
+			b.duplicate(d, a)
 		}
-		b.duplicate(d, a)
-		if known == audit.Durable {
+		if known == audit.Durable && b.receiptTells(d, a) {
 			a.answer(nil)
 		} else {
 			b.journal.after(func() { a.answer(nil) })

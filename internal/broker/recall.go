@@ -249,7 +249,6 @@ func (b *Broker) offerAgain(d *destination, a *arrival) bool {
 	}
 	if offered {
 		d.receipts.LetIn(a.key, b.sequence)
-		a.answer(nil)
 	}
 	return offered
 }

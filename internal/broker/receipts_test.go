@@ -120,3 +120,46 @@ func TestAPeersClaimOfItsWindowIsBounded(t *testing.T) {
 		t.Errorf("limit %d, want %d", n, receiptsMost)
 	}
 }
+
+func TestAResendToATopicIsAnsweredWhenTheFirstIsDurable(t *testing.T) {
+	for _, wire := range []string{"T", "T,queue://q", "U,T"} {
+		h := open(t, nil, nil)
+		h.subscribe("s", "s", "T", nil).leave()
+		late := h.connect("late", "late", "", nil)
+		answered := make([]bool, 2)
+		for i := range answered {
+			m := &message.Message{Destination: topicNamed(wire), Persistent: true,
+				BrokerPath: []message.BrokerID{"ID:a"},
+				ID:         message.MessageID{Producer: message.ProducerID{Connection: "x"}, Sequence: 1}}
+			if i > 0 && wire == "T" { // and it is offered to who came meanwhile
+				late.Handle(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "late", Session: 1},
+					Destination: m.Destination, PrefetchSize: 9})
+			}
+			h.b.Receive(m, network.Peer{ID: "ID:a", Name: "a"}, func(err error) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				answered[i] = true
+			})
+			for range 6 { // the receipts are read, the batch is on its way
+				h.b.EndTurn()
+				if len(h.soon) > 0 {
+					h.soon[0]()
+					h.soon = h.soon[1:]
+				}
+			}
+		}
+		lost := open(t, h.disk.CrashClone(0), nil)
+		if n := lost.b.durables.list[0].dest.queue.Len(); n == 0 && (answered[0] || answered[1]) {
+			t.Errorf("%s: the first is answered: %v, the second: %v; neither would survive a crash",
+				wire, answered[0], answered[1])
+		}
+		if wire == "T" && len(late.got) != 1 {
+			t.Errorf("who came meanwhile got %d messages", len(late.got))
+		}
+		if h.turn(); !answered[0] || !answered[1] || h.b.durables.list[0].dest.queue.Len() != 1 {
+			t.Errorf("%s: at last the first is answered: %v, the second: %v", wire, answered[0],
+				answered[1])
+		}
+	}
+}

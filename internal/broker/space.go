@@ -31,6 +31,19 @@ func (b *Broker) isStored(d *destination, m *message.Message) bool {
 	return m.Persistent && b.opt.Persistent && (d.stores() || len(d.shares) > 0)
 }
 
+// receiptTells reports whether the receipt of an arrival is durable when what came with it is: one
+// in memory, as a topic has, tells nothing of what durable subscriptions and other members of a
+// composite have in the store.
+func (b *Broker) receiptTells(d *destination, a *arrival) bool {
+	if d.stores() {
+		return true
+	}
+	return !slices.ContainsFunc(a.wire.Split(), func(to message.Destination) bool {
+		d := b.find(to)
+		return d != nil && b.isStored(d, a.m)
+	})
+}
+
 // awaitSpace parks an arrival while there is no room for it.
 func (b *Broker) awaitSpace(a *arrival) outcome {
 	if a.internal || a.m.Destination.IsAdvisory() {
