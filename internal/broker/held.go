@@ -209,10 +209,13 @@ func (j *journal) split() {
 	}
 	for _, c := range p.copies {
 		if c.op >= 0 {
-			if c.op = at[c.op]; c.op >= 0 {
-				c.copy.PutBatch, c.copy.PutOp = j.held.gen, c.op
-			}
+			c.op = at[c.op]
 		}
+		if c.op < 0 { // it is consumed, and needs no room
+			j.now.copies = append(j.now.copies, c)
+			continue
+		}
+		c.copy.PutBatch, c.copy.PutOp = j.held.gen, c.op
 		j.held.copies = append(j.held.copies, c)
 	}
 	j.held.bytes += p.bytes

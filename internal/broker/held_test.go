@@ -353,3 +353,22 @@ func TestABridgeForwardsFromAFullStore(t *testing.T) {
 		t.Error("a stored message waits for the room that another send needs")
 	}
 }
+
+func TestWhatWasConsumedOfARefusedBatchIsOnItsWayNoMore(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	c, p := h.connect("c", "c", "", nil), h.connect("p", "p", "", nil)
+	id := c.consume("c", q)
+	m := p.big("p", q, 1, 10_000, true)
+	m.CommandID, m.ResponseRequired = 1000, true
+	h.turn()
+	p.Handle(m)
+	h.b.EndTurn() // the batch is on its way
+	h.disk.SetCapacity(1, 1000)
+	c.Handle(&message.MessageAck{Destination: q, Consumer: id, Type: message.IndividualAck,
+		Last: c.got[0], HasLast: true, Count: 1})
+	h.turn()
+	if n := h.b.journal.undurable; n != 0 || !p.answered(1000) {
+		t.Errorf("%d bytes are on their way, the send is answered: %v", n, p.answered(1000))
+	}
+}
