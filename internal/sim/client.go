@@ -227,6 +227,7 @@ type Mail struct {
 	Priority   uint8
 	Group      string
 	Type       string // JMSType
+	Number     int32  // in the group
 }
 
 var errNotConnected = errors.New("not connected")
@@ -246,8 +247,8 @@ func (c *Client) Send(m Mail, answer func(error)) message.MessageID {
 		Producer:    c.producer(),
 		Destination: m.To, Persistent: !m.Volatile, Priority: 4, Body: message.TextBody,
 		Timestamp: epoch + c.w.now.Milliseconds(), Expiration: m.Expiration,
-		Content: m.Body, Properties: m.Properties, GroupID: m.Group, ReplyTo: m.ReplyTo,
-		Type: m.Type,
+		Content: m.Body, Properties: m.Properties, GroupID: m.Group,
+		GroupSequence: m.Number, ReplyTo: m.ReplyTo, Type: m.Type,
 	}
 	if m.Priority > 0 {
 		msg.Priority = m.Priority

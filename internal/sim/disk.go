@@ -11,9 +11,10 @@ import (
 
 // Disk is a broker's disk: what a crash leaves of it is there at the next start.
 type Disk struct {
-	w     *World
-	store *mem.Store
-	slow  time.Duration // is added to each operation
+	w      *World
+	store  *mem.Store
+	slow   time.Duration // is added to each operation
+	spoilt int           // percentage of reads that fail
 }
 
 func newDisk(w *World) *Disk { return &Disk{w: w, store: mem.NewUnsynced()} }
@@ -157,6 +158,10 @@ func read[T any](s *storage, do func() (T, error), done func(T, error)) {
 	s.do(func() {
 		s.later(s.delay(), func() {
 			v, err := do()
+			if d := s.disk; d.spoilt > 0 && d.w.rnd.IntN(100) < d.spoilt {
+				var none T
+				v, err = none, message.Errorf(message.Unavailable, "the disk cannot be read")
+			}
 			s.finish(func() { done(v, err) })
 		})
 	})

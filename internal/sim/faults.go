@@ -13,7 +13,7 @@ func (r *runner) startFaults() {
 		f  fault
 	}{{r.p.Cuts, cutLink}, {r.p.Lingers, lingerLink}, {r.p.Clogs, clogLink}, {r.p.Crashes, crashNode},
 		{r.p.Stops, stopNode}, {r.p.FullDisks, fillDisk}, {r.p.SlowDisks, slowDisk},
-		{r.p.Jumps, jumpClock}, {r.p.Locks, lockNode}} {
+		{r.p.Jumps, jumpClock}, {r.p.Locks, lockNode}, {r.p.BadReads, spoilReads}} {
 		if k.on {
 			kinds = append(kinds, k.f)
 		}
@@ -102,6 +102,12 @@ func slowDisk(r *runner) func() {
 	n := r.anyNode()
 	n.Slow(r.w.within(time.Second))
 	return func() { n.Slow(0) }
+}
+
+func spoilReads(r *runner) func() {
+	n := r.anyNode()
+	n.Spoil(r.w.rnd.IntN(101))
+	return func() { n.Spoil(0) }
 }
 
 func jumpClock(r *runner) func() {

@@ -104,6 +104,12 @@ func (n *Node) Slow(d time.Duration) {
 	n.disk.slow = d
 }
 
+// Spoil makes so many percent of the reads of the broker's disk fail.
+func (n *Node) Spoil(percent int) {
+	n.w.trace("%s: %d%% of the reads fail", n.cfg.Name, percent)
+	n.disk.spoilt = percent
+}
+
 // Capacity limits the broker's disk; 0 is no limit.
 func (n *Node) Capacity(capacityBytes, reserveBytes int64) {
 	n.w.trace("%s: disk limited to %d bytes", n.cfg.Name, capacityBytes)

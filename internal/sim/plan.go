@@ -34,6 +34,7 @@ type Plan struct {
 	Messages  int // of each producer
 	Consumers int
 	Volatile  bool          // some messages are not persistent
+	Groups    bool          // messages are in groups
 	Sessions  bool          // producers and consumers use transactions
 	Memory    int64         // memoryLimit of each queue
 	Broker    int64         // memoryUsage of each broker
@@ -48,6 +49,7 @@ type Plan struct {
 	FullDisks, SlowDisks, Jumps bool
 	Locks                       bool          // brokers refuse the logins of bridges for a while
 	Static                      bool          // connectors list the queues, and so forward at once
+	BadReads                    bool          // much of what is read of a disk cannot be, for a while
 	Detect                      time.Duration // how late a broken connection is noticed at most
 	OneConsumer                 bool          // at the end one application takes everything
 	LatencyJitter, DiskJitter   time.Duration
@@ -98,6 +100,7 @@ func Draw(seed uint64) Plan {
 	if calm {
 		p.calm()
 	}
+	p.BadReads, p.Groups = some(15), some(15) && !p.Selector
 	return p
 }
 
@@ -144,6 +147,8 @@ func (p *Plan) String() string {
 	add("jumps", p.Jumps)
 	add("locks", p.Locks)
 	add("static", p.Static)
+	add("badReads", p.BadReads)
+	add("groups", p.Groups)
 	add("oneConsumer", p.OneConsumer)
 	return fmt.Sprintf("seed %d: %s of %d, activemq=%d ttl=%d prefetch=%d delay=%v"+
 		" inDoubt=%v memory=%d/%d queues=%d producers=%dx%d consumers=%d %v detect=%v turn=%d: %s",

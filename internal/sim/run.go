@@ -177,6 +177,9 @@ func (s *sender) send() {
 	if rnd.IntN(8) == 0 {
 		m.Type = "Advisory" // a word like any other, to clients
 	}
+	if r.p.Groups && rnd.IntN(4) > 0 {
+		m.Group, m.Number = nameOf(rnd.IntN(3)), []int32{0, 0, 0, 1, -1}[rnd.IntN(5)]
+	}
 	if r.p.Sessions && s.tx == 0 && rnd.IntN(5) == 0 {
 		s.c.Begin()
 		s.tx = 1 + rnd.IntN(4)
@@ -210,7 +213,7 @@ func (r *runner) stopFaults() {
 		}
 	}
 	for _, n := range r.w.nodes {
-		n.disk.slow = 0
+		n.disk.slow, n.disk.spoilt = 0, 0
 		n.Capacity(0, 0)
 		n.Lock(false)
 		n.Start()
