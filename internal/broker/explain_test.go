@@ -6,6 +6,7 @@ import (
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
+	"hopwire/internal/policy"
 )
 
 func TestAPeerIsNamedWithItsIDBehind(t *testing.T) {
@@ -20,12 +21,17 @@ func TestAPeerIsNamedWithItsIDBehind(t *testing.T) {
 }
 
 func TestTheLimitThatKeepsSendsWaitingIsNamed(t *testing.T) {
-	h := open(t, nil, func(o *Options) { o.MemoryLimitBytes = 1 << 20 })
-	d := h.b.destination(message.Destination{Kind: message.Queue, Name: "Q"})
+	h := open(t, nil, func(o *Options) {
+		o.MemoryLimitBytes = 1 << 20
+		e := policy.NewEntry()
+		e.Destination, e.Memory.LimitBytes = queueNamed("Q"), 1000
+		o.Policies = &policy.Map{Entries: []*policy.Entry{e}}
+	})
+	d := h.b.destination(queueNamed("other"))
 	if got := h.b.memoryReleases(d); !strings.Contains(got, "memoryUsage of the broker (1048576 ") {
 		t.Errorf("the broker's limit is full: released by %s", got)
 	}
-	d.usage.SetLimit(1000)
+	d = h.b.destination(queueNamed("Q"))
 	d.usage.Add(1500)
 	got := h.b.memoryReleases(d)
 	if !strings.Contains(got, "memoryLimit of its policyEntry (1000 bytes, of which 1500 are taken)") {

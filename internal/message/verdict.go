@@ -40,8 +40,8 @@ func RefusedUntil(r Reason, at time.Duration) Verdict {
 	return Verdict{Outcome: Refuse, Wake: WakeAt, Reason: r, At: at}
 }
 
-// CopyRef names one copy of a message in one broker: its destination and its place there. It is
-// never reused, also not after a restart.
+// CopyRef names one copy of a message in one broker: its destination and its place there. It names
+// no other later, also not after a restart, unless the queue was removed before that and made anew.
 type CopyRef struct {
 	Destination Destination
 	Seq         uint64

@@ -348,6 +348,3 @@ type HeaderRule struct {
 	FutureOnly             bool          // never shorten a timestamp into the past; default false
 	ProcessNetworkMessages bool          // default false
 }
-
-// NewHeaderRule returns a rule with its defaults.
-func NewHeaderRule() HeaderRule { return HeaderRule{Persistent: true} }

@@ -45,7 +45,6 @@ type Committer struct {
 	fatal    error // nothing is applied any more
 	commits  []commit
 	reads    []read
-	bytes    int64  // of the batches handed over and not applied
 	handed   uint64 // batches ever handed over
 	applied  uint64 // of these, applied; handed - applied == len(commits) + those in Apply
 }
@@ -88,7 +87,6 @@ func (c *Committer) hand(w commit) bool {
 	}
 	c.start()
 	c.handed++
-	c.bytes += w.batch.Bytes
 	c.commits = append(c.commits, w)
 	c.changed.Broadcast()
 	return true
@@ -112,14 +110,6 @@ func (c *Committer) Expired(after *ExpiredRef, before int64, limit int,
 
 // Space tells what room the store has.
 func (c *Committer) Space() Space { return c.store.Space() }
-
-// Waiting tells how many batches, and bytes of messages in them, were handed over and are not
-// durable yet.
-func (c *Committer) Waiting() (batches int, bytes int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return int(c.handed - c.applied), c.bytes
-}
 
 // Close takes nothing more and waits until everything handed over is durable and answered. When
 // ctx ends first, or after a fatal error, it gives up and tells how many batches were not written.
@@ -290,7 +280,7 @@ func (c *Committer) refuse(work []commit, err error) {
 		c.mu.Lock()
 		work = append(slices.Clip(work), c.commits...)
 		c.commits, c.refusing = nil, false
-		c.settle(len(work), size(work))
+		c.settle(len(work))
 		c.mu.Unlock()
 		for _, w := range work {
 			w.done(err)
@@ -303,15 +293,13 @@ func (c *Committer) refuse(work []commit, err error) {
 }
 
 // settle takes answered commits off the books; c.mu is held.
-func (c *Committer) settle(n int, bytes int64) {
+func (c *Committer) settle(n int) {
 	c.applied += uint64(n)
-	c.bytes -= bytes
 	c.changed.Broadcast()
 }
 
 // answer posts the answers to applied commits and lets the reads behind them go.
 func (c *Committer) answer(work []commit) {
-	bytes := size(work) // before the answers: after them the batches may be changed
 	c.post(func() {
 		for _, w := range work {
 			w.done(nil)
@@ -319,15 +307,7 @@ func (c *Committer) answer(work []commit) {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.settle(len(work), bytes)
-}
-
-func size(work []commit) int64 {
-	var bytes int64
-	for _, w := range work {
-		bytes += w.batch.Bytes
-	}
-	return bytes
+	c.settle(len(work))
 }
 
 func (c *Committer) fail(err error) {

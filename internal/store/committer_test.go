@@ -95,9 +95,6 @@ func TestBatchesOfManyTurnsShareOneApply(t *testing.T) {
 				synctest.Wait() // it stands in Apply alone
 			}
 		}
-		if n, bytes := c.Waiting(); n != 2501 || bytes != 2501*1034 {
-			t.Errorf("Waiting() = %d, %d; want 2501, %d", n, bytes, 2501*1034)
-		}
 		close(g.open)
 		closeAll(t, c)
 		if want := []int{1, 1000, 1000, 500}; !slices.Equal(g.applies, want) || done != 2501 {
@@ -176,9 +173,6 @@ func TestAFullStoreGivesPutsBackAndWhatIsBehindThem(t *testing.T) {
 		c.Commit(remove(1), done("delete again"))
 		c.Commit(put(2), done("put 2 again"))
 		synctest.Wait()
-		if n, bytes := c.Waiting(); n != 0 || bytes != 0 {
-			t.Errorf("Waiting() = %d, %d at the end", n, bytes)
-		}
 		expect(t, l, "put 1 false", "delete false", "put 2 true", "behind it true", "page 1 <nil>",
 			"delete again false", "put 2 again false")
 		closeAll(t, c)

@@ -64,7 +64,7 @@ func TestReceiptsSurviveARestart(t *testing.T) {
 	if n := r.Claim("all dropped", key(10)); n != 700 {
 		t.Errorf("the next receipt after all were dropped has number %d, want 700", n)
 	}
-	if below, _ := r.PruneBelow("p", 6); below != 6 {
+	if below, _ := r.prune(&r.of("p").stored, 6); below != 6 {
 		t.Errorf("pruned below %d, want 6", below)
 	}
 	if r.Look(key(5)) != Unknown || r.Look(key(7)) != Durable {

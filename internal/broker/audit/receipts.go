@@ -168,9 +168,6 @@ func (r *Receipts) WentBack(key message.ReceiptKey, to message.BrokerID) bool {
 	return e != nil && e.gone == to && e.been == 0
 }
 
-// Release forgets a claim whose arrival was refused after all.
-func (r *Receipts) Release(key message.ReceiptKey) { delete(r.known, key) }
-
 // Prune drops what is beyond the peer's limit and gives the number below which its receipts may
 // be deleted from the store; ok is false when there is nothing to delete. It drops in runs, so that
 // one deletion serves many.
@@ -189,11 +186,6 @@ func (r *Receipts) Prune(peer message.BrokerID) (below uint64, ok bool) {
 func (l *series) over(limit int) (bool, uint64) {
 	n := len(l.keys) - l.start
 	return n >= limit+limit/4+64, l.first + uint64(max(0, n-limit))
-}
-
-// PruneBelow drops the peer's receipts of the store with a number below the given one.
-func (r *Receipts) PruneBelow(peer message.BrokerID, below uint64) (uint64, bool) {
-	return r.prune(&r.of(peer).stored, below)
 }
 
 func (r *Receipts) prune(l *series, below uint64) (uint64, bool) {

@@ -27,16 +27,10 @@ func (u *Usage) Used() int64 { return u.used }
 // Limit is the own limit in bytes, 0 for none.
 func (u *Usage) Limit() int64 { return u.limit }
 
-// SetLimit changes the own limit.
-func (u *Usage) SetLimit(n int64) { u.limit = n }
-
 // Full reports whether this usage or a parent has reached its limit.
-func (u *Usage) Full() bool { return u.Over(100) }
-
-// Over reports whether this usage or a parent has reached so many percent of its limit.
-func (u *Usage) Over(percent int64) bool {
+func (u *Usage) Full() bool {
 	for ; u != nil; u = u.parent {
-		if u.limit > 0 && float64(u.used) >= float64(u.limit)/100*float64(percent) {
+		if u.limit > 0 && u.used >= u.limit {
 			return true
 		}
 	}

@@ -13,17 +13,13 @@ type Entry[R any] struct {
 	Destination message.Destination // the concrete one it was dispatched from
 	Number      uint64              // of the delivery on its connection
 
-	tx        message.TransactionID // acknowledged in this transaction, not committed
-	extended  bool                  // counted in the extension
-	apart     bool                  // takes none of the window's room
-	delivered bool                  // a DELIVERED ack covered it
+	tx       message.TransactionID // acknowledged in this transaction, not committed
+	extended bool                  // counted in the extension
+	apart    bool                  // takes none of the window's room
 }
 
 // Transaction gives the transaction the entry was acknowledged in, zero for none.
 func (e *Entry[R]) Transaction() message.TransactionID { return e.tx }
-
-// Delivered reports whether the client said that the copy reached it.
-func (e *Entry[R]) Delivered() bool { return e.delivered }
 
 // Window holds the entries of one subscription in the order of their dispatch.
 //
@@ -202,9 +198,6 @@ func (w *Window[R]) index(d message.Destination, id message.MessageID, from int)
 // MarkDelivered says that everything up to the end of the range reached the client, count of
 // them new; they stop counting against the prefetch.
 func (w *Window[R]) MarkDelivered(r Range, count int) {
-	for i := w.start; i < r.to; i++ {
-		w.entries[i].delivered = true
-	}
 	if !w.extends || w.prefetch == 0 {
 		return
 	}
@@ -290,7 +283,7 @@ func (w *Window[R]) Hold(r Range, tx message.TransactionID) {
 		if !e.tx.IsZero() {
 			continue
 		}
-		e.tx, e.delivered = tx, true
+		e.tx = tx
 		if w.extends && w.prefetch > 0 {
 			w.extend(e)
 		}
