@@ -29,7 +29,11 @@ type Header struct {
 	// beside it, are the same in all headers of an id, else Apply refuses (Internal): they are
 	// written once. Of queues and logs the kind of Destination is the same.
 	Subscription *Subscription
-	Reserved     Seq // sequences below it may have been given out; raised in blocks
+	// Prepared makes the destination the keeper of what a prepared XA branch sent: messages that
+	// nobody sees, from sequence 1 on without holes. Destination is zero then. Header and messages
+	// are put in one batch, once, and end with DropDestination.
+	Prepared *Prepared
+	Reserved Seq // sequences below it may have been given out; raised in blocks
 	// Head is a log's only way to end messages: what is below it is gone, and no reference to it
 	// is left. It does not fall.
 	Head Seq
@@ -44,9 +48,27 @@ type Header struct {
 	DeliveredBelow Seq
 }
 
+// Prepared is an XA branch that was prepared: until its outcome is known nobody sees what it sent,
+// and nobody but it has what it acknowledged.
+type Prepared struct {
+	ID   message.TransactionID
+	Time int64 // when it was prepared; ms since the epoch
+	Acks []AckRef
+}
+
+// AckRef names a stored message of a queue, or a reference, that a prepared branch acknowledged,
+// and what is needed to end it without reading it.
+type AckRef struct {
+	Dest       DestID
+	Seq        Seq
+	Expiration int64
+	Size       int64 // of the message
+	Redelivery int32
+}
+
 // IsLog reports whether the destination keeps the messages of a topic for its subscriptions.
 func (h *Header) IsLog() bool {
-	return h.Destination.Kind == message.Topic && h.Subscription == nil
+	return h.Destination.Kind == message.Topic && h.Subscription == nil && h.Prepared == nil
 }
 
 // Subscription says whose a durable subscription is and what it takes.
@@ -99,11 +121,13 @@ const (
 	PutHeader                     // Header
 	DropDestination               // Dest: header, messages, receipts, all; the id is not used again
 	PutMessage                    // Dest, Seq, Message: a key is written once; not to a subscription
-	DeleteMessage                 // Dest, Seq, Expiration (exactly the message's); not of a log
-	SetRedelivery                 // Dest, Seq, Count: of a stored message or reference
-	PutReceipt                    // Dest, Peer, Receipt: refused (Internal) unless N rises
-	DropReceipts                  // Dest, Peer: all with N < Receipt.N
-	PutMeta                       // Name, Value; a nil Value deletes
+	// DeleteMessage uses Dest, Seq, Expiration (exactly the message's). It is not of a log, nor of a
+	// prepared branch.
+	DeleteMessage
+	SetRedelivery // Dest, Seq, Count: of a stored message or reference
+	PutReceipt    // Dest, Peer, Receipt: refused (Internal) unless N rises
+	DropReceipts  // Dest, Peer: all with N < Receipt.N
+	PutMeta       // Name, Value; a nil Value deletes
 	// PutReference uses Dest, Seq, Source, Expiration: message Seq of the subscription Dest is the
 	// one that the log Source has at Seq, put earlier or in the same batch. A key is written once.
 	// Deleting it leaves the log alone. A log is dropped with, or after, all references to it.
@@ -196,7 +220,7 @@ type Store interface {
 	Receipts(dest DestID) ([]PeerReceipts, error)
 	// Expired gives stored messages whose expiration is before the time (ms since the epoch),
 	// in the order of expiration, destination and sequence, at most limit: from the first on, or
-	// behind after when it is not nil. References are among them, the messages of logs are not.
+	// behind after when it is not nil. References are among them, the messages of logs and of prepared branches are not.
 	Expired(after *ExpiredRef, before int64, limit int) ([]ExpiredRef, error)
 	// Space tells what room there is. It may be called from any goroutine at any time.
 	Space() Space

@@ -178,7 +178,7 @@ func (a *applier) op(op *store.Op) error {
 	case store.PutHeader:
 		return a.putHeader(op.Header)
 	case store.DropDestination:
-		a.drop(op.Dest)
+		return a.drop(op.Dest)
 	case store.PutMessage:
 		a.putMessage(op)
 		return a.checkNew(op)
@@ -217,15 +217,25 @@ func (a *applier) delete(key []byte)             { _ = a.b.Delete(key, nil) }
 func (a *applier) singleDelete(key []byte)       { _ = a.b.SingleDelete(key, nil) }
 func (a *applier) deleteRange(start, end []byte) { _ = a.b.DeleteRange(start, end, nil) }
 
+// needs notes that what is put needs a format.
+func (a *applier) needs(format int) { a.format = max(a.format, format) }
+
 func (a *applier) putHeader(h *store.Header) error {
 	w := a.of(h.ID)
 	if err := a.putTerms(w, h); err != nil {
 		return err
 	}
+	if w.header && (w.role == prepared || h.Prepared != nil) {
+		return message.Errorf(message.Internal,
+			"store: destination %d has a header beside that of a branch", h.ID)
+	}
 	w.header, w.head, w.reserved = true, h.Head, h.Reserved
 	a.s.tidier.live.Add(w.d.weigh(h))
-	if w.role == subscription || h.DeliveredBelow > 0 {
-		a.format = formatSecond
+	switch {
+	case w.role == prepared:
+		a.format = formatThird
+	case w.role == subscription || h.DeliveredBelow > 0:
+		a.needs(formatSecond)
 	}
 	a.key = destKey(a.key[:0], kindHeader, h.ID)
 	a.value = appendHeader(a.value[:0], h)
@@ -237,7 +247,7 @@ func (a *applier) putMessage(op *store.Op) {
 	w, m := a.of(op.Dest), op.Message
 	a.notePut(w, op.Seq)
 	if w.role == log {
-		a.format = formatSecond
+		a.needs(formatSecond)
 		w.logged = append(w.logged, op.Seq)
 	}
 	size := len(m.Properties) + len(m.Content)
@@ -260,7 +270,7 @@ func (a *applier) putMessage(op *store.Op) {
 		copy(rec.Value[n:], m.Content)
 	}
 	_ = rec.Finish()
-	if w.role != log {
+	if w.role != log && w.role != prepared {
 		a.putExpiration(op, m.Expiration)
 	}
 }
@@ -268,7 +278,7 @@ func (a *applier) putMessage(op *store.Op) {
 func (a *applier) putReference(op *store.Op) {
 	a.notePut(a.of(op.Dest), op.Seq)
 	a.refs = true
-	a.format = formatSecond
+	a.needs(formatSecond)
 	a.key = seqKey(a.key[:0], kindMessage, op.Dest, op.Seq)
 	a.value = appendReference(a.value[:0], op.Source)
 	a.set(a.key, a.value)
@@ -297,9 +307,9 @@ func (a *applier) putExpiration(op *store.Op, t int64) {
 
 func (a *applier) deleteMessage(op *store.Op) error {
 	w := a.of(op.Dest)
-	if w.role == log {
+	if w.role == log || w.role == prepared {
 		return message.Errorf(message.Internal,
-			"store: message %d of the log %d is deleted alone", op.Seq, op.Dest)
+			"store: message %d of the log or branch %d is deleted alone", op.Seq, op.Dest)
 	}
 	w.deleted = append(w.deleted, op.Seq)
 	a.removed += max(1, w.d.mean)

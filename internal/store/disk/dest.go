@@ -24,10 +24,13 @@ const (
 	queue        role = iota // messages, removed one by one
 	log                      // messages, removed by raising the head
 	subscription             // references, removed one by one
+	prepared                 // what a prepared branch sent, removed as a whole
 )
 
 func roleOf(h *store.Header) role {
 	switch {
+	case h.Prepared != nil:
+		return prepared
 	case h.Subscription != nil:
 		return subscription
 	case h.IsLog():

@@ -5,7 +5,8 @@
 // "lock" is locked while a store is open; its text names the holder. "format" tells the format; a
 // newer one is refused. It is 1 until the first subscription, or until the first header says what
 // clients may have had, which is soon: when the first stored message is delivered. From then on it
-// is 2, and a program that knows no such records says that the folder is a newer program's.
+// is 2, and with the first prepared branch 3, and a program that knows no such records says that the
+// folder is a newer program's.
 // "ballast" takes a quarter of the reserve, to be given back when the disk is full. "db" is
 // pebble's.
 //
@@ -13,13 +14,15 @@
 //
 // Numbers in keys are 8 bytes, most significant first; dest and seq name a message.
 //
-//	h dest              header, of a subscription without its terms; rewritable
+//	h dest              header, of a subscription without its terms; rewritable; of a prepared
+//	                    branch with what it acknowledged, once
 //	s dest              terms of a subscription: destination, names, selector; once
 //	m dest seq          message: flags, ids, headers, and properties and body up to InlineBytes; once
 //	                    in a subscription a reference: the id of the log that has it at seq; once
 //	b dest seq          properties and body of a larger message; once
 //	d dest seq          facts that change: the redelivery count; rewritable
-//	e time dest seq     expiration, ms since the epoch with the sign bit turned; not of logs; once
+//	e time dest seq     expiration, ms since the epoch with the sign bit turned; not of logs, nor
+//	                    of branches; once
 //	R dest peer n       receipt; once
 //	q dest peer         mark below which the receipts of a peer are dropped; rewritable
 //	M name              small fact; rewritable
@@ -51,7 +54,9 @@
 // look for expired messages starts where the last one found the first. Receipts are dropped by
 // raising a mark, with a range tombstone every 256.
 //
-// Dropping a destination is five range tombstones. Its expirations lie elsewhere: they are found
+// Dropping a destination is five range tombstones, but for one that keeps less than 64 messages of
+// a prepared branch: branches come and go, and each read goes through all range tombstones of the
+// memtable. Its expirations lie elsewhere: they are found
 // when their time comes, not reported, and removed by the next Apply.
 //
 // What is remembered in memory of a destination (dest) does not grow with its backlog: where its

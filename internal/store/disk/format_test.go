@@ -104,6 +104,9 @@ func TestAnOlderProgramReadsAFolderOrIsToldThatItIsNewer(t *testing.T) {
 		{"subscription", head(message.Topic, func(h *store.Header) {
 			h.Subscription = &store.Subscription{Name: "s"}
 		}), errNewerFolder},
+		{"prepared branch", head(0, func(h *store.Header) {
+			h.Destination.Name, h.Reserved, h.Prepared = "", 1, &store.Prepared{}
+		}), errNewerFolder},
 	} {
 		fs := vfs.NewMem()
 		s := openMem(t, fs)
@@ -112,6 +115,9 @@ func TestAnOlderProgramReadsAFolderOrIsToldThatItIsNewer(t *testing.T) {
 		}
 		if err := firstProgram(fs, s); !errors.Is(err, c.want) {
 			t.Errorf("%s: an older program says %v, want %v", c.name, err, c.want)
+		}
+		if s.format == 3 != (c.name == "prepared branch") {
+			t.Errorf("%s: the folder has format %d", c.name, s.format)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

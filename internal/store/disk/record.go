@@ -15,6 +15,7 @@ const (
 	recordVersion       = 1
 	referenceVersion    = 2 // of a message record: it is a reference
 	subscriptionVersion = 2 // of a header record: it is a subscription's
+	preparedVersion     = 3 // of a header record: it is a prepared branch's
 )
 
 // Flags of a message record: a field that is not there has its zero value.
@@ -366,9 +367,12 @@ func (r *reader) numbers(m *message.Message, has func(uint64) bool) {
 // per peer its name and ForwardedBelow, sorted by name. Last is DeliveredBelow, if it is not 0.
 // With subscriptionVersion there is no destination: it is in the record of the terms.
 func appendHeader(b []byte, h *store.Header) []byte {
-	if h.Subscription != nil {
+	switch {
+	case h.Prepared != nil:
+		return appendPrepared(b, h)
+	case h.Subscription != nil:
 		b = append(b, subscriptionVersion)
-	} else {
+	default:
 		b = appendDestination(append(b, recordVersion), h.Destination)
 	}
 	b = binary.AppendUvarint(b, uint64(h.Reserved))
@@ -388,8 +392,11 @@ func appendHeader(b []byte, h *store.Header) []byte {
 
 // decodeHeader reads a header; of a subscription's, joinTerms reads the rest.
 func decodeHeader(id store.DestID, rec []byte) (store.Header, error) {
-	if len(rec) == 0 || rec[0] != recordVersion && rec[0] != subscriptionVersion {
-		return store.Header{}, errVersion(rec, subscriptionVersion)
+	switch {
+	case len(rec) == 0 || rec[0] == 0 || rec[0] > preparedVersion:
+		return store.Header{}, errVersion(rec, preparedVersion)
+	case rec[0] == preparedVersion:
+		return decodePrepared(id, rec)
 	}
 	r := reader{s: string(rec[1:])}
 	h := store.Header{ID: id}

@@ -174,18 +174,22 @@ func (s *Store) spanOf(kind byte, id store.DestID, from store.Seq) (p span, err 
 
 // drop removes a destination with all that it has. Its expirations cannot be named by a range;
 // they are found as orphans later.
-func (a *applier) drop(id store.DestID) {
+func (a *applier) drop(id store.DestID) error {
 	w := a.of(id)
 	w.dropped, w.header, w.deleted = true, false, nil
 	a.removed += max(1, w.d.bytes)
 	a.s.tidier.live.Add(-w.d.bytes)
 	w.d.bytes = 0
+	if w.role == prepared {
+		return a.dropPrepared(w)
+	}
 	for _, kind := range []byte{kindMessage, kindBody, kindFacts, kindReceipt, kindMark} {
 		a.key, a.stop = destKey(a.key[:0], kind, id), destKey(a.stop[:0], kind, id+1)
 		a.deleteRange(a.key, a.stop)
 	}
 	a.delete(destKey(a.key[:0], kindHeader, id))
 	a.dropTerms(w)
+	return nil
 }
 
 // sweepOrphans removes expirations of destinations that are no more.

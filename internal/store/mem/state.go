@@ -13,6 +13,7 @@ import (
 type dest struct {
 	header   *store.Header // nil until put
 	log      bool          // known from the begin of the batch that puts the first header
+	prepared bool          // likewise: it keeps what a prepared branch sent
 	msgs     list
 	receipts map[message.BrokerID]*store.PeerReceipts
 }
@@ -47,7 +48,8 @@ func (s *state) dest(id store.DestID) *dest {
 func (s *state) apply(b *store.Batch) error {
 	for i := range b.Ops {
 		if op := &b.Ops[i]; op.Kind == store.PutHeader {
-			s.dest(op.Header.ID).log = op.Header.IsLog()
+			d := s.dest(op.Header.ID)
+			d.log, d.prepared = op.Header.IsLog(), op.Header.Prepared != nil
 		}
 	}
 	puts := false
@@ -112,7 +114,7 @@ func (s *state) putHeader(h *store.Header) error {
 	d := s.dest(h.ID)
 	if d.header != nil && !sameTerms(d.header, h) {
 		return message.Errorf(message.Internal,
-			"store: a header of destination %d makes it another subscription", h.ID)
+			"store: a header of destination %d makes it another subscription, or branch", h.ID)
 	}
 	kept := *h // it may be one of many of its batch
 	d.header = &kept
@@ -122,8 +124,12 @@ func (s *state) putHeader(h *store.Header) error {
 	return nil
 }
 
-// sameTerms reports whether two headers are of the same subscription, or of none.
+// sameTerms reports whether two headers are of the same subscription, or of none. That of a branch
+// is put once.
 func sameTerms(a, b *store.Header) bool {
+	if a.Prepared != nil || b.Prepared != nil {
+		return false
+	}
 	if a.Subscription == nil || b.Subscription == nil {
 		return a.Subscription == nil && b.Subscription == nil
 	}
@@ -151,7 +157,7 @@ func (d *dest) expiration(e *entry) int64 {
 	switch {
 	case e.ref != nil:
 		return e.ref.expiration
-	case e.msg != nil && !d.log:
+	case e.msg != nil && !d.log && !d.prepared:
 		return e.msg.Expiration
 	}
 	return 0
@@ -223,9 +229,9 @@ func (s *state) remove(op *store.Op) error {
 	if d == nil {
 		return nil
 	}
-	if d.log {
+	if d.log || d.prepared {
 		return message.Errorf(message.Internal,
-			"store: message %d of the log %d is deleted alone", op.Seq, op.Dest)
+			"store: message %d of the log or branch %d is deleted alone", op.Seq, op.Dest)
 	}
 	e := d.msgs.remove(op.Seq)
 	if !e.live() {
@@ -394,6 +400,11 @@ func (s *state) headers() []store.Header {
 				sub := *h.Subscription
 				h.Subscription = &sub
 			}
+			if h.Prepared != nil {
+				p := *h.Prepared
+				p.Acks = slices.Clone(p.Acks)
+				h.Prepared = &p
+			}
 			out = append(out, h)
 		}
 	}
@@ -411,7 +422,7 @@ func (s *state) clone() *state {
 		removed:  s.removed,
 	}
 	for id, d := range s.dests {
-		cd := &dest{header: d.header, log: d.log, msgs: d.msgs.clone()}
+		cd := &dest{header: d.header, log: d.log, prepared: d.prepared, msgs: d.msgs.clone()}
 		if d.receipts != nil {
 			cd.receipts = make(map[message.BrokerID]*store.PeerReceipts, len(d.receipts))
 			for peer, p := range d.receipts {

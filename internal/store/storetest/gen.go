@@ -83,8 +83,14 @@ func (k *maker) action(b *store.Batch) {
 	}
 	id := k.m.ids()[k.r.IntN(len(k.m.dests))]
 	switch p := k.r.IntN(100); {
+	case k.m.dests[id].header.Prepared != nil:
+		if p < 30 {
+			k.drop(b, id)
+		}
 	case p < 5:
 		k.create(b)
+	case p < 6:
+		k.prepare(b)
 	case p < 7:
 		k.drop(b, id)
 	case p < 19:
@@ -135,6 +141,27 @@ func (k *maker) create(b *store.Batch) {
 		h.Head, h.Reserved = k.topics.next, k.topics.next
 		k.subscribe(h)
 	}
+	k.add(b, store.Op{Kind: store.PutHeader, Header: h})
+}
+
+// prepare makes a branch with messages and what it acknowledged.
+func (k *maker) prepare(b *store.Batch) {
+	h := &store.Header{ID: k.nextID, Head: 1, Prepared: &store.Prepared{Time: k.r.Int64N(1000),
+		ID: message.TransactionID{XA: true, FormatID: k.r.Int32(), Global: "g\x00", Branch: "b"}}}
+	k.nextID++
+	for range k.r.IntN(3) {
+		h.Prepared.Acks = append(h.Prepared.Acks, store.AckRef{Dest: store.DestID(k.r.IntN(1000)),
+			Seq: store.Seq(k.r.Uint32()), Expiration: k.r.Int64N(10), Size: k.r.Int64N(3000),
+			Redelivery: k.r.Int32N(5)})
+	}
+	for range k.r.IntN(5) * k.r.IntN(40) {
+		m := Message(k.r, k.r.IntN(10) == 0)
+		h.Count++
+		h.Bytes += m.Size()
+		b.Bytes += m.Size()
+		k.add(b, store.Op{Kind: store.PutMessage, Dest: h.ID, Seq: store.Seq(h.Count), Message: m})
+	}
+	h.Reserved = store.Seq(h.Count) + 1
 	k.add(b, store.Op{Kind: store.PutHeader, Header: h})
 }
 

@@ -130,7 +130,7 @@ func page(stored []store.Stored, r store.PageRequest) []store.Stored {
 func (m *model) expired(before int64) []store.ExpiredRef {
 	var out []store.ExpiredRef
 	for id, d := range m.dests {
-		if d.header != nil && d.header.IsLog() {
+		if h := d.header; h != nil && (h.IsLog() || h.Prepared != nil) {
 			continue
 		}
 		for seq, s := range d.msgs {

@@ -54,6 +54,9 @@ func Run(t *testing.T, fresh func() World) {
 	t.Run("a subscription stays what it was made", func(t *testing.T) {
 		termsAreKept(t, fresh)
 	})
+	t.Run("a prepared branch is put once and ends whole", func(t *testing.T) {
+		branchesAreWhole(t, fresh())
+	})
 	t.Run("a pattern reads many logs", func(t *testing.T) {
 		patternReadsManyLogs(t, fresh())
 	})
