@@ -44,7 +44,8 @@ type clock interface {
 }
 
 // eventKey is what a line is about. kind is a core's or a bridge's; bridge is "" for the core's,
-// and begins with "+" for those about a peer's bridge and with "*" for a bridge's own.
+// and begins with "+" for those about a peer's bridge, with "*" for a bridge's own and with " " for
+// those about a transaction.
 type eventKey struct {
 	bridge string
 	kind   int
@@ -204,6 +205,8 @@ var eventWords = map[broker.EventKind]struct {
 	broker.BridgeCame:          {slog.LevelInfo, "a peer's bridge came"},
 	broker.BridgeLeft:          {slog.LevelInfo, "a peer's bridge is gone"},
 	broker.SubscriptionRemoved: {slog.LevelWarn, "durable subscription"},
+	broker.BranchFound:         {slog.LevelWarn, "prepared transaction waits for its outcome"},
+	broker.BranchImposed:       {slog.LevelWarn, "prepared transaction ended by hand"},
 }
 
 // core logs an event of the core.
@@ -225,6 +228,8 @@ func (l *eventLog) core(e broker.Event) {
 	key := eventKey{kind: int(e.Kind), reason: e.Reason, dest: e.Dest}
 	x := line{level: w.level, text: w.text}
 	switch e.Kind {
+	case broker.BranchFound, broker.BranchImposed:
+		key.bridge = " " + e.Text // each is a thing of its own
 	case broker.BridgeCame: // as bridges of ours
 		x.turn, x.state = bridge.Running.String(), w.text
 	case broker.BridgeLeft:

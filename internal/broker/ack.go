@@ -20,6 +20,9 @@ func (c *Connection) ack(a *message.MessageAck) error {
 		return nil
 	}
 	if a.Destination.IsTopic() && s.durable == nil && !s.mixed {
+		if tx := c.transaction(a.Transaction); tx != nil {
+			tx.heard = true
+		}
 		s.ackTopic(a)
 		return nil
 	}
@@ -31,22 +34,25 @@ func (c *Connection) ack(a *message.MessageAck) error {
 		return message.Errorf(message.Protocol, "acknowledge without a last message on %s",
 			a.Destination)
 	}
+	if tx := c.transaction(a.Transaction); consumes(a) && tx != nil && !tx.open() {
+		return c.ackLate(tx)
+	}
 	r, err := s.window.Find(a)
 	if err != nil {
 		if s.counts.dispatched == 0 {
 			return nil // restored by failover; its first dispatch is still to come
 		}
-		if tx := c.transactions[a.Transaction]; tx != nil && tx.broken == nil && consumes(a) {
+		if tx := c.transaction(a.Transaction); tx != nil && tx.broken == nil && consumes(a) {
 			tx.broken = err // a commit without it would not be what the client commits
 		}
 		return err
 	}
 	if !a.Transaction.IsZero() && consumes(a) {
-		tx := c.transactions[a.Transaction]
+		tx := c.transaction(a.Transaction)
 		if tx == nil {
 			return notStarted(a.Transaction)
 		}
-		s.window.Hold(r, a.Transaction)
+		s.window.Hold(r, a.Transaction, tx.hold)
 		tx.acks = appendOnce(tx.acks, s)
 		s.ready()
 		s.drainBacklog()

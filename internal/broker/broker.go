@@ -47,6 +47,10 @@ type Options struct {
 	Authenticator Authenticator // nil lets everybody in
 	Authorizer    Authorizer    // nil lets everybody do everything
 
+	// Recovered is what becomes of XA branches that were prepared before the broker's start
+	// (purgeRecoveredXATransactionStrategy); by default they wait.
+	Recovered RecoveredStrategy
+
 	Predeclared []message.Destination // <destinations>
 	NextDest    store.DestID          // what NextDest read from the store; default 0
 	// NextSequence is what NextSequence read from the store; default 0.
@@ -78,6 +82,16 @@ func (o Options) withDefaults(env loop.Env) Options {
 	}
 	return o
 }
+
+// RecoveredStrategy says what becomes of XA branches that were prepared before the broker's start.
+type RecoveredStrategy uint8
+
+// The strategies: the branches wait for their transaction manager, are committed, or rolled back.
+const (
+	KeepRecovered RecoveredStrategy = iota
+	CommitRecovered
+	RollbackRecovered
+)
 
 // Authenticator tells who a connection is.
 type Authenticator interface {
@@ -133,6 +147,9 @@ type Broker struct {
 	looking     bool           // for room in the store, in a while
 	dirty       []*queueHost   // queues to dispatch at the end of the turn
 
+	xa    branches
+	begun uint64 // transactions ever
+
 	subscriptions map[subscriptionKey]*subscription
 	durables      durables
 
@@ -173,6 +190,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 	}
 	b.journal = newJournal(b, storage)
 	b.durables.naming = map[message.Destination][]*subscription{}
+	b.xa.branches = map[message.TransactionID]*transaction{}
 	b.advisories.exact = map[string][]*consumer{}
 	b.networks.init()
 	maps.Copy(b.networks.patience, o.DoubtPatience)
@@ -180,6 +198,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 	for i := range headers {
 		b.restore(&headers[i])
 	}
+	b.restoreBranches(headers)
 	b.makeSubscribed()
 	for _, d := range o.Predeclared {
 		b.destination(d)

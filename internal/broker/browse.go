@@ -133,9 +133,9 @@ func (b *browse) goOn() {
 	})
 }
 
-// wants reports whether the browser is to see the copy.
+// wants reports whether the browser is to see the copy: not what was acknowledged in a transaction.
 func (b *browse) wants(c *queue.Copy) bool {
-	return !c.Message.Expired(b.s.b.env.Wall()) &&
+	return c.Tx == nil && !c.Message.Expired(b.s.b.env.Wall()) &&
 		b.s.verdict(c.Message, c.Told()).Outcome == message.Deliver
 }
 

@@ -374,7 +374,7 @@ func (s *consumer) giveBack(last int64) {
 		if d == nil {
 			return
 		}
-		if tx := s.conn.transactions[e.Transaction()]; tx != nil {
+		if tx := s.conn.transaction(e.Transaction()); tx != nil {
 			c.Owner = tx
 			return
 		}
@@ -437,13 +437,4 @@ func (c *Connection) control(cmd *message.ConsumerControl) {
 	}
 	s.ready()
 	s.drainBacklog()
-}
-
-// holdsInTransaction reports whether the copy was acknowledged in a transaction not committed yet.
-func (s *consumer) holdsInTransaction(c *queue.Copy) bool {
-	held := false
-	s.window.Each(func(e *window.Entry[*queue.Copy]) {
-		held = held || e.Ref == c && !e.Transaction().IsZero()
-	})
-	return held
 }

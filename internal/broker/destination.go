@@ -263,6 +263,10 @@ func (b *Broker) named() iter.Seq[*destination] {
 
 // restore makes a destination from its header.
 func (b *Broker) restore(h *store.Header) {
+	if h.Prepared != nil {
+		b.nextDest = max(b.nextDest, h.ID+1)
+		return // when what it acknowledged is there
+	}
 	var d *destination
 	if h.Subscription != nil {
 		d = b.restoreSubscription(h)
@@ -327,6 +331,9 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 	if !force && (len(d.consumers) > 0 || len(d.nets) > 0) {
 		return message.Errorf(message.IllegalState,
 			"Destination still has an active subscription: %s", d.name)
+	}
+	if err := b.keptByBranch(d); err != nil {
+		return err
 	}
 	if err := d.unsubscribeAll(); err != nil {
 		return err

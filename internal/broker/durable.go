@@ -272,7 +272,8 @@ func (d *destination) unsubscribeAll() error {
 			return message.Errorf(message.IllegalState,
 				"Destination still has an active subscription: %s (durable subscription %s)", d.name, s)
 		}
-		if s.dest.name != d.name && (s.dest.queue.Len() > 0 || s.b.journal.hold.deltas[s.dest] != nil) {
+		if s.dest.name != d.name && (s.dest.queue.Len()+s.dest.queue.Withheld() > 0 ||
+			s.b.journal.hold.deltas[s.dest] != nil) {
 			return message.Errorf(message.IllegalState, "%s cannot be removed: durable subscription"+
 				" %s of %s keeps messages, maybe of it", d.name, s, s.dest.name)
 		}

@@ -25,6 +25,8 @@ const (
 	AccessDenied        // a user has not the right to what it asks for; Text says whom and what
 	BridgeCame          // a peer's bridge that leads here was let in; Peer
 	BridgeLeft          // and is gone
+	BranchFound         // an XA branch was prepared before the broker's start
+	BranchImposed       // one was ended without its transaction manager
 )
 
 // Event is something worth a line, in a log or elsewhere.

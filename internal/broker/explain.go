@@ -125,6 +125,7 @@ type explainer struct {
 	found  bool
 	stored int64
 	view   *queue.View // of what is in the store alone
+	kept   []keptCopy  // what prepared branches keep of it, while a message is looked for
 	done   func(*Explanation)
 }
 
@@ -158,6 +159,7 @@ func (e *explainer) slice() {
 		e.b.env.Soon(e.slice)
 		return
 	}
+	e.branches()
 	if e.id != nil && !e.found {
 		e.view = e.d.queue.View()
 		e.page()
@@ -189,7 +191,7 @@ func (e *explainer) nobody() string {
 func (e *explainer) page() {
 	from, to := e.view.NextStored()
 	if to == 0 {
-		e.through()
+		e.inBranches()
 		return
 	}
 	e.b.journal.beforeRead(func() {
@@ -259,13 +261,15 @@ func (e *explainer) holder(c *queue.Copy) (message.Reason, string) {
 	switch o := c.Owner.(type) {
 	case *transaction:
 		if !o.committing {
-			return message.InTransaction, o.id.String()
+			return message.InTransaction, o.who()
 		}
 		return message.Committing, o.id.String()
 	case *netSub:
 		return message.InFlight, who(o)
 	case *consumer:
-		if o.holdsInTransaction(c) {
+		if tx, ok := c.Tx.(*transaction); ok && tx.branch.isPrepared() {
+			return message.InTransaction, tx.who()
+		} else if ok {
 			return message.InTransaction, who(o)
 		}
 		return message.InFlight, who(o)

@@ -90,6 +90,7 @@ func (j *journal) refused(p part, err error) {
 	j.meet(&p)
 	j.now = j.join(p, j.now)
 	j.split()
+	j.b.xa.refused()
 }
 
 // hasRoom notes that a batch was taken.

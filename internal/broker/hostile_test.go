@@ -93,8 +93,10 @@ func (s stranger) transaction() message.TransactionID {
 	if s.below(3, "no transaction") == 0 {
 		return message.TransactionID{}
 	}
-	return message.TransactionID{Connection: s.connection(), Value: s.small(),
-		XA: s.below(10, "xa") == 0}
+	if s.below(3, "xa") == 0 {
+		return message.TransactionID{XA: true, Global: one[string](s, "xid", "g", "g", "")}
+	}
+	return message.TransactionID{Connection: s.connection(), Value: s.small()}
 }
 
 func (s stranger) path() []message.BrokerID {
@@ -255,8 +257,20 @@ func TestNoSequenceOfCommandsEndsTheBroker(t *testing.T) {
 			g.Gone()
 		}
 		h.turn()
+		h.conclude()
+		if n := len(h.b.xa.branches); n != 0 {
+			rt.Errorf("%d branches are left", n)
+		}
 		if err := h.balance(); err != nil {
 			rt.Error(err)
 		}
 	})
+}
+
+// conclude ends all prepared branches, half of them well.
+func (h *house) conclude() {
+	for i, tx := range h.b.transactions() {
+		h.b.Decide(tx.ID, i%2 == 0, func(error) {})
+	}
+	h.turn()
 }

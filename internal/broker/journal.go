@@ -219,6 +219,33 @@ func (j *journal) lose(d *destination, s *store.Stored) {
 		Expiration: s.Expiration}, note{unit: j.unit, dest: d, size: size})
 }
 
+// apart runs f in a unit of its own, and gives its number.
+func (j *journal) apart(f func()) (unit uint64) {
+	was := j.unit
+	j.unit = 0
+	j.enter()
+	unit = j.unit
+	f()
+	j.unit = was
+	return unit
+}
+
+// withdraw takes back a unit that was not handed over, or came back for lack of room, and that is
+// about no copies.
+func (j *journal) withdraw(unit uint64) {
+	for _, p := range []*part{&j.now, &j.held} {
+		for i := range p.ops {
+			if p.notes[i].unit != unit {
+				continue
+			}
+			if p.ops[i].Puts() {
+				p.bytes -= p.notes[i].size
+			}
+			p.ops[i] = store.Op{}
+		}
+	}
+}
+
 // redelivered stores a copy's redelivery count.
 func (j *journal) redelivered(d *destination, c *queue.Copy) {
 	if !c.Stored {

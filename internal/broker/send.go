@@ -435,7 +435,7 @@ func expiredCause(m *message.Message) string {
 // asking an answer can only roll back.
 func (c *Connection) oversized(m *message.Oversized) {
 	why := m.Err()
-	if tx := c.transactions[m.Transaction]; tx != nil && tx.broken == nil && !m.ResponseRequired {
+	if tx := c.transaction(m.Transaction); tx != nil && tx.broken == nil && !m.ResponseRequired {
 		tx.broken = why
 	}
 	c.b.counts.Reasons[message.FrameTooBig]++

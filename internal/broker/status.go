@@ -21,6 +21,8 @@ type Status struct {
 	Destinations []DestinationStatus
 	// Subscriptions are the durable ones, in the order of their making.
 	Subscriptions []SubscriptionStatus
+	// Transactions are the prepared XA branches, in this order.
+	Transactions []TransactionStatus
 	// Incoming are the bridges of peers that lead here and not back, in the order of their coming.
 	Incoming []IncomingStatus
 }
@@ -70,7 +72,7 @@ func (b *Broker) Status() Status {
 	space := b.journal.storage.Space()
 	s := Status{Name: b.opt.Name, ID: b.opt.ID, Connections: len(b.connOrder), Counts: b.counts,
 		MemoryBytes: b.memory.Used(), MemoryLimit: b.memory.Limit(),
-		StoreBytes: space.UsedBytes, StoreFull: space.Full}
+		StoreBytes: space.UsedBytes, StoreFull: space.Full, Transactions: b.transactions()}
 	s.Counts.Reasons = copyReasons(b.counts.Reasons)
 	budget := waitsOfAll
 	for d := range b.named() {

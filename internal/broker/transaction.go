@@ -20,22 +20,30 @@ const (
 	transactionBytes = 8 << 20
 )
 
-// transaction is one open local transaction: sends that wait for the commit, and consumers with
-// acknowledgements in it.
+// transaction is one open transaction, local or an XA branch: sends that wait for the commit, and
+// consumers with acknowledgements in it.
 type transaction struct {
-	conn   *Connection
+	b      *Broker
+	conn   *Connection // that began it; nil of a branch that is not open any more
 	id     message.TransactionID
+	number uint64 // in the order of their begins
+	branch *branch
 	sends  []*arrival
 	bytes  int64      // of sends
 	parked []*arrival // sends that wait for space
 	acks   []*consumer
+	heard  bool // something in it leaves nothing to commit
 	// broken is the first error of a send nobody waited for; the transaction can only roll back.
-	broken     error
-	then       *message.TransactionInfo // the commit, waiting for parked sends
+	broken error
+	// then is the commit or prepare, waiting for parked sends; with an error it is not to be.
+	then       func(error)
 	committing bool
 }
 
 func notStarted(id message.TransactionID) error {
+	if id.XA {
+		return xaError(xaUnknown, "Transaction '%s' has not been started.", id)
+	}
 	return message.Errorf(message.NotFound, "Transaction '%s' has not been started.", id)
 }
 
@@ -67,7 +75,7 @@ func (c *Connection) transact(cmd *message.TransactionInfo) {
 			c.answer(cmd, nil)
 			return
 		}
-		tx.commit(cmd)
+		tx.commit(func(err error) { c.answer(cmd, err) })
 		return
 	}
 	c.answer(cmd, message.Errorf(message.IllegalState,
@@ -81,33 +89,37 @@ func (c *Connection) begin(id message.TransactionID) error {
 	case id.IsZero():
 		return message.Errorf(message.Protocol, "a transaction needs an id")
 	case len(c.transactions) >= maxTransactions:
+		c.b.counts.Reasons[message.TooManyTransactions]++
 		return message.Errorf(message.Limit, "connection %s has %d transactions open, which is the"+
 			" limit: commit or roll back some", c.id, maxTransactions)
 	}
-	c.transactions[id] = &transaction{conn: c, id: id}
+	c.transactions[id] = c.b.newTransaction(c, id)
 	return nil
 }
 
-// transactXA refuses what only XA needs; recovery finds nothing.
-func (c *Connection) transactXA(cmd *message.TransactionInfo) {
-	if cmd.Type == message.Recover {
-		c.out.Send(&message.Response{Correlation: cmd.CommandID, Shape: message.DataArrayResponse})
-		return
+func (b *Broker) newTransaction(c *Connection, id message.TransactionID) *transaction {
+	b.begun++
+	return &transaction{b: b, conn: c, id: id, number: b.begun}
+}
+
+// transaction gives a transaction that commands of the connection may name: a local one is its
+// own, an XA branch anybody's.
+func (c *Connection) transaction(id message.TransactionID) *transaction {
+	if id.XA {
+		return c.b.xa.branches[id]
 	}
-	err := &message.Throwable{Class: "javax.transaction.xa.XAException",
-		Message: "XA transactions are not supported: xaErrorCode:-3"}
-	if cmd.Type == message.Begin {
-		c.answer(cmd, nil)
-		return
-	}
-	c.answer(cmd, err)
+	return c.transactions[id]
 }
 
 // sendIn takes a send that waits for its transaction's commit.
 func (c *Connection) sendIn(a *arrival) {
-	tx := c.transactions[a.m.Transaction]
+	tx := c.transaction(a.m.Transaction)
 	if tx == nil || tx.then != nil {
 		a.refuse(notStarted(a.m.Transaction))
+		return
+	}
+	if !tx.open() {
+		c.sendLate(a)
 		return
 	}
 	a.tx = tx
@@ -166,9 +178,37 @@ func (tx *transaction) refused(a *arrival, err error) {
 
 // goOn commits when that was asked for and no send waits any more.
 func (tx *transaction) goOn() {
-	if cmd := tx.then; cmd != nil && len(tx.parked) == 0 {
+	if then := tx.then; then != nil && len(tx.parked) == 0 {
 		tx.then = nil
-		tx.commit(cmd)
+		then(nil)
+	}
+}
+
+// wait lets f run when no send waits for space any more, and reports whether that is later. With an
+// error, f hears that the transaction ended before.
+func (tx *transaction) wait(f func(error)) bool {
+	if len(tx.parked) == 0 || tx.broken != nil {
+		return false
+	}
+	tx.then = f
+	return true
+}
+
+// spoiled is the error of a commit or prepare of a transaction that can only roll back.
+func (tx *transaction) spoiled() error {
+	if tx.branch != nil {
+		return xaError(xaRollback, "COMMIT FAILED: Transaction marked rollback only: %s", tx.broken)
+	}
+	return message.Errorf(message.RolledBack, "Transaction rolled back: %w", tx.broken)
+}
+
+// forget takes the transaction off those that commands find.
+func (tx *transaction) forget() {
+	if tx.conn != nil {
+		delete(tx.conn.transactions, tx.id)
+	}
+	if tx.branch != nil {
+		tx.b.xa.forget(tx)
 	}
 }
 
@@ -178,27 +218,36 @@ type committing struct {
 	copy *queue.Copy
 }
 
-// commit makes the transaction's sends and acknowledgements durable in one batch; they take effect
-// when it is. It waits for sends that wait for space.
-func (tx *transaction) commit(cmd *message.TransactionInfo) {
-	c, b := tx.conn, tx.conn.b
-	if len(tx.parked) > 0 && tx.broken == nil {
-		tx.then = cmd
+// commit lets an open transaction take effect. It waits for sends that wait for space.
+func (tx *transaction) commit(done func(error)) {
+	if tx.wait(func(err error) {
+		if err != nil {
+			done(err)
+			return
+		}
+		tx.commit(done)
+	}) {
 		return
 	}
 	if tx.broken != nil {
 		tx.rollback()
-		c.answer(cmd, message.Errorf(message.RolledBack,
-			"Transaction rolled back: %w", tx.broken))
+		done(tx.spoiled())
 		return
 	}
+	tx.forget()
+	tx.enact(tx.sends, func() { done(nil) })
+}
+
+// enact makes sends and the transaction's acknowledgements durable in one batch; they take effect
+// when it is.
+func (tx *transaction) enact(sends []*arrival, done func()) {
+	b := tx.b
 	defer b.journal.leave(b.journal.enter())
 	tx.committing = true
-	delete(c.transactions, tx.id)
 	var copies []committing
 	var rest []target
 	tx.release()
-	for _, a := range tx.sends {
+	for _, a := range sends {
 		a.tx = nil
 		if b.testReceipt(a) != proceed {
 			continue
@@ -222,30 +271,35 @@ func (tx *transaction) commit(cmd *message.TransactionInfo) {
 		}
 	}
 	acked := tx.takeAcked()
+	tx.branch.end(b)
 	after := b.journal.afterUnit
-	if len(tx.sends) > 0 {
+	if len(sends) > 0 {
 		after = b.journal.after // one that is known may not be durable yet
 	}
 	after(func() {
 		tx.committed(copies, acked, rest)
-		c.answer(cmd, nil)
+		done()
 	})
 }
 
 // release gives back what the sends are charged; when they are enqueued their copies are.
 func (tx *transaction) release() {
 	for _, a := range tx.sends {
-		a.b.openBytes -= a.m.Size()
-		if !a.charged.gone {
-			a.charged.usage.Add(-a.m.Size())
-		}
+		a.release()
+	}
+}
+
+func (a *arrival) release() {
+	a.b.openBytes -= a.m.Size()
+	if !a.charged.gone {
+		a.charged.usage.Add(-a.m.Size())
 	}
 }
 
 // takeAcked takes what the transaction acknowledged out of the consumers' windows: the consumers
 // may close before the commit is durable, and must not give it back.
 func (tx *transaction) takeAcked() []committing {
-	b := tx.conn.b
+	b := tx.b
 	var acked []committing
 	for _, s := range tx.acks {
 		s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
@@ -267,7 +321,7 @@ func (tx *transaction) takeAcked() []committing {
 
 // committed lets the transaction take effect.
 func (tx *transaction) committed(copies, acked []committing, rest []target) {
-	b := tx.conn.b
+	b := tx.b
 	for _, t := range copies {
 		if t.dest.gone {
 			continue
@@ -288,6 +342,7 @@ func (tx *transaction) committed(copies, acked []committing, rest []target) {
 			b.settle(t.dest, t.copy)
 		}
 	}
+	tx.branch.settleStored(b)
 	b.evictAgain()
 	b.relieve()
 }
@@ -295,26 +350,49 @@ func (tx *transaction) committed(copies, acked []committing, rest []target) {
 // rollback forgets the sends; what was acknowledged stays with the client, which redelivers it.
 // What consumers had that are closed goes back to its queue.
 func (tx *transaction) rollback() {
-	delete(tx.conn.transactions, tx.id)
+	tx.forget()
+	tx.undo()
+}
+
+// undo is a rollback of a transaction that commands find still.
+func (tx *transaction) undo() {
 	for _, s := range tx.acks {
 		if s.ended {
 			s.giveBackOf(tx)
 		} else {
-			s.window.Rollback(tx.id)
+			s.window.Rollback(tx.id, letGo)
 		}
 	}
 	for _, a := range tx.parked {
 		a.answered = true // the rollback is the answer
-		tx.conn.b.leavePark(a)
+		tx.b.leavePark(a)
 	}
 	tx.release()
+	then := tx.then
 	tx.sends, tx.acks, tx.parked, tx.then = nil, nil, nil, nil
-	tx.conn.b.relieve()
+	if then != nil {
+		then(notStarted(tx.id))
+	}
+	tx.b.relieve()
 }
 
-// openTransactions gives the connection's transactions, the oldest id first.
+// hold marks a copy as acknowledged in the transaction. Of a topic's message there is none.
+func (tx *transaction) hold(e *window.Entry[*queue.Copy]) {
+	if e.Ref != nil {
+		e.Ref.Tx = tx
+	}
+}
+
+// letGo takes the mark back.
+func letGo(e *window.Entry[*queue.Copy]) {
+	if e.Ref != nil {
+		e.Ref.Tx = nil
+	}
+}
+
+// openTransactions gives the transactions that the connection began, in that order.
 func (c *Connection) openTransactions() []*transaction {
 	return slices.SortedFunc(maps.Values(c.transactions), func(x, y *transaction) int {
-		return cmp.Compare(x.id.Value, y.id.Value)
+		return cmp.Compare(x.number, y.number)
 	})
 }

@@ -38,6 +38,9 @@ func (d *destination) waits(b *Broker, budget *int) []message.Reason {
 	out := slices.SortedFunc(maps.Keys(counts), func(x, y message.Reason) int {
 		return cmp.Or(counts[y]-counts[x], cmp.Compare(x, y))
 	})
+	if d.queue.Withheld() > 0 {
+		out = append(out, message.InTransaction)
+	}
 	if d.queue.Doubted() {
 		out = append(out, message.InDoubt)
 	}

@@ -84,7 +84,7 @@ var reasonWords = map[message.Reason]string{
 	message.FrameTooBig:          "too large for a peer",
 	message.NotEncodable:         "cannot be written for a peer",
 	message.InDoubt:              "in doubt: a peer may have them",
-	message.InTransaction:        "a transaction is open",
+	message.InTransaction:        "a transaction is open, or prepared",
 	message.Expired:              "expired",
 	message.MemoryFull:           "sends wait for memory",
 	message.StoreFull:            "sends wait for the store",
@@ -107,6 +107,7 @@ var reasonWords = map[message.Reason]string{
 	message.OfflineTimeout:       "their durable subscription's consumer stayed away",
 	message.ConnectionGone:       "their client's connection is gone",
 	message.Unreadable:           "their record cannot be read",
+	message.TooManyTransactions:  "too many transactions are open",
 	message.TempUnseen:           "replies wait until a bridge tells of it",
 }
 

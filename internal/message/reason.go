@@ -54,6 +54,7 @@ const (
 	ConnectionGone       Reason = "CONNECTION_GONE"
 	TempUnseen           Reason = "TEMP_UNSEEN"
 	Unreadable           Reason = "CORRUPT"
+	TooManyTransactions  Reason = "TOO_MANY_TRANSACTIONS"
 )
 
 // Class is the class of an exception that says no more and no less than r. It is Hopwire's own:

@@ -220,7 +220,8 @@ type Store interface {
 	Receipts(dest DestID) ([]PeerReceipts, error)
 	// Expired gives stored messages whose expiration is before the time (ms since the epoch),
 	// in the order of expiration, destination and sequence, at most limit: from the first on, or
-	// behind after when it is not nil. References are among them, the messages of logs and of prepared branches are not.
+	// behind after when it is not nil. References are among them, the messages of logs and of
+	// prepared branches are not.
 	Expired(after *ExpiredRef, before int64, limit int) ([]ExpiredRef, error)
 	// Space tells what room there is. It may be called from any goroutine at any time.
 	Space() Space

@@ -69,7 +69,7 @@ func TestAJMSProgramSeesWhatItSeesOfActiveMQ(t *testing.T) {
 
 func playAll(t *testing.T, b *broker.Broker, v jms.Version) {
 	all := slices.Concat(queueScenarios, transactionScenarios, durableScenarios, ownerScenarios,
-		spanScenarios, topicSpanScenarios, otherScenarios, retroactiveScenarios)
+		spanScenarios, topicSpanScenarios, xaScenarios, otherScenarios, retroactiveScenarios)
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
 			d := jms.Start(t, v)

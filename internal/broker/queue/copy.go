@@ -24,6 +24,9 @@ type Copy struct {
 	PutOp      int                // the record's index there
 	Owner      any                // who has it while it is out; the broker's business
 	Arrival    any                // what waits for it to be safe; the broker's business
+	// Tx is the transaction that it was acknowledged in, while it is out and that is open or prepared;
+	// the broker's business.
+	Tx any
 
 	out   bool
 	ended bool // removed

@@ -35,6 +35,7 @@ type Queue struct {
 	lanes    [laneCount]lane
 	gaps     gaps // in the main lane
 	gapCount int64
+	withheld withheld
 	reading  bool   // a page is on its way
 	page     uint64 // where that begins
 	pages    uint64 // number of pages asked for
@@ -96,7 +97,7 @@ func (q *Queue) Restore(from, to uint64, count int64) {
 // NextSeq gives the sequence that the next copy will have.
 func (q *Queue) NextSeq() uint64 { return q.next }
 
-// Len is the number of copies: pending and out, in memory or not.
+// Len is the number of copies: pending and out, in memory or not. Withheld ones do not count.
 func (q *Queue) Len() int64 { return q.Pending() + int64(len(q.out)) }
 
 // Pending is the number of copies that wait.
@@ -206,7 +207,7 @@ func (q *Queue) Place(c *Copy) {
 func (q *Queue) placeBut(c *Copy, but *Slot) {
 	delete(q.out, c.Seq)
 	q.beside(c)
-	c.Owner, c.Doubts, c.Raised = nil, nil, false
+	c.Owner, c.Tx, c.Doubts, c.Raised = nil, nil, nil, false
 	q.place(c, main, c.Seq)
 	for _, s := range q.slots {
 		if s != but && s.position(main) > c.key {
@@ -229,6 +230,9 @@ func (q *Queue) OldestStored() uint64 {
 	low := q.next
 	if len(q.gaps) > 0 {
 		low = min(low, q.gaps[0].from)
+	}
+	if w := q.withheld.seqs; len(w) > 0 {
+		low = min(low, w[0].from)
 	}
 	if l := &q.lanes[main]; l.live > 0 {
 		low = min(low, l.entries[l.start].key)
@@ -287,7 +291,7 @@ func (q *Queue) Remove(c *Copy) {
 		q.unplace(c)
 	}
 	q.beside(c)
-	c.Owner, c.ended = nil, true
+	c.Owner, c.Tx, c.ended = nil, nil, true
 	q.resident -= c.Message.Size()
 }
 
@@ -298,7 +302,7 @@ func (q *Queue) Return(copies []*Copy) {
 			continue
 		}
 		delete(q.out, c.Seq)
-		c.Owner, c.Doubts, c.Raised = nil, nil, false
+		c.Owner, c.Tx, c.Doubts, c.Raised = nil, nil, nil, false
 		q.place(c, returned, c.Seq)
 		for _, s := range q.slots {
 			s.lookFrom(returned, c.Seq) // what came back before is few

@@ -67,9 +67,9 @@ func TestEntriesApartTakeNoRoom(t *testing.T) {
 	if r, err = w.Find(ack(message.StandardAck, 0, 4, 4)); err != nil {
 		t.Fatal(err)
 	}
-	w.Hold(r, tx)
+	w.Hold(r, tx, func(*Entry[int]) {})
 	state("all in a transaction", 3, 0)
-	w.Rollback(tx)
+	w.Rollback(tx, func(*Entry[int]) {})
 	state("rolled back", 1, 2)
 	take(t, w, ack(message.StandardAck, 0, 3, 3))
 	state("three taken", 3, 1)

@@ -275,15 +275,16 @@ func (w *Window[R]) close(from, to int) {
 	}
 }
 
-// Hold marks the open entries of the range as acknowledged in a transaction; they stay until
-// Commit or Rollback. As they reached the client they make room meanwhile.
-func (w *Window[R]) Hold(r Range, tx message.TransactionID) {
+// Hold marks the open entries of the range as acknowledged in a transaction and gives them to f;
+// they stay until Commit or Rollback. As they reached the client they make room meanwhile.
+func (w *Window[R]) Hold(r Range, tx message.TransactionID, f func(*Entry[R])) {
 	for i := r.from; i < r.to; i++ {
 		e := &w.entries[i]
 		if !e.tx.IsZero() {
 			continue
 		}
 		e.tx = tx
+		f(e)
 		if w.extends && w.prefetch > 0 {
 			w.extend(e)
 		}
@@ -301,11 +302,13 @@ func (w *Window[R]) Commit(tx message.TransactionID, f func(*Entry[R])) {
 	})
 }
 
-// Rollback makes what the transaction acknowledged open again; the client still has it.
-func (w *Window[R]) Rollback(tx message.TransactionID) {
+// Rollback makes what the transaction acknowledged open again, and gives it to f; the client still
+// has it.
+func (w *Window[R]) Rollback(tx message.TransactionID, f func(*Entry[R])) {
 	for i := w.start; i < len(w.entries); i++ {
 		if e := &w.entries[i]; e.tx == tx {
 			e.tx = message.TransactionID{}
+			f(e)
 			w.contract(e)
 		}
 	}

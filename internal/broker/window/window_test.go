@@ -126,15 +126,15 @@ func TestARollbackLeavesTheMessagesWithTheClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Hold(r, tx)
+	w.Hold(r, tx, func(*Entry[int]) {})
 	if w.Room() != 2 {
 		t.Errorf("room %d while two are acknowledged in a transaction, want 2", w.Room())
 	}
-	w.Rollback(tx)
+	w.Rollback(tx, func(*Entry[int]) {})
 	if w.Len() != 3 || w.Room() != 0 {
 		t.Errorf("after the rollback: %d entries, room %d", w.Len(), w.Room())
 	}
-	w.Hold(r, tx)
+	w.Hold(r, tx, func(*Entry[int]) {})
 	n := 0
 	w.Commit(tx, func(*Entry[int]) { n++ })
 	if n != 2 || w.Len() != 1 || w.Room() != 2 {

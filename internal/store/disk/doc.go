@@ -5,8 +5,8 @@
 // "lock" is locked while a store is open; its text names the holder. "format" tells the format; a
 // newer one is refused. It is 1 until the first subscription, or until the first header says what
 // clients may have had, which is soon: when the first stored message is delivered. From then on it
-// is 2, and with the first prepared branch 3, and a program that knows no such records says that the
-// folder is a newer program's.
+// is 2, and from the first prepared branch on 3. A program that knows no such records says that
+// the folder is a newer program's.
 // "ballast" takes a quarter of the reserve, to be given back when the disk is full. "db" is
 // pebble's.
 //

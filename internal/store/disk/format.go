@@ -12,10 +12,10 @@ import (
 	"hopwire/internal/message"
 )
 
-// The formats of a folder. It begins with the first, and is raised by the first Apply that puts what
-// programs of the last cannot read: to the second by a message of a log, a subscription, or a header
-// that tells what clients may have had (DeliveredBelow), to the third by a prepared branch. Until
-// then an older program may have it back.
+// The formats of a folder. It begins with the first, and is raised by the first Apply that puts
+// what programs of the last cannot read: to the second by a message of a log, a subscription, or a
+// header that tells what clients may have had (DeliveredBelow), to the third by a prepared branch.
+// Until then an older program may have it back.
 const (
 	formatFirst  = 1
 	formatSecond = 2

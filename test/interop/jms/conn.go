@@ -25,13 +25,14 @@ type Conn struct {
 // Mode is how a session acknowledges.
 type Mode string
 
-// The modes of JMS and, last, ActiveMQ's own one.
+// The modes of JMS, ActiveMQ's own one, and that of a transaction manager.
 const (
 	Auto       Mode = "auto"
 	Client     Mode = "client"
 	DupsOK     Mode = "dups"
 	Transacted Mode = "transacted"
 	Individual Mode = "individual"
+	XA         Mode = "xa" // of a connection with ConnectOptions.XA
 )
 
 func (c *Conn) hear(l line) {

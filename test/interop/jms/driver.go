@@ -73,6 +73,7 @@ type ConnectOptions struct {
 	User, Password string // none by default
 	ClientID       string // made by the client by default
 	Stopped        bool   // deliver nothing before Conn.Start
+	XA             bool   // for sessions of mode XA
 }
 
 // Connect opens and starts a connection.
@@ -95,6 +96,7 @@ func (d *Driver) Dial(o ConnectOptions) (*Conn, error) {
 	}
 	args.set("clientid", o.ClientID)
 	args.setBool("stopped", o.Stopped)
+	args.setBool("xa", o.XA)
 	c.p.listen(c.id, c.hear)
 	if _, _, err := c.p.call("connect", args, 0); err != nil {
 		c.p.listen(c.id, nil)

@@ -19,8 +19,11 @@ import javax.jms.MessageProducer;
 import javax.jms.Queue;
 import javax.jms.QueueBrowser;
 import javax.jms.Session;
+import javax.jms.XAConnection;
+import javax.transaction.xa.XAException;
 import org.apache.activemq.ActiveMQConnection;
 import org.apache.activemq.ActiveMQConnectionFactory;
+import org.apache.activemq.ActiveMQXAConnectionFactory;
 import org.apache.activemq.transport.DefaultTransportListener;
 
 /**
@@ -89,10 +92,12 @@ public final class Driver {
     }
 
     static Line failed(Line to, Throwable e) {
-        return to.put("class", e.getClass().getName()).put("text", e.getMessage());
+        String text = e instanceof XAException
+                ? "errorCode " + ((XAException) e).errorCode : e.getMessage();
+        return to.put("class", e.getClass().getName()).put("text", text);
     }
 
-    private void perform(Line c, Line reply) throws JMSException {
+    private void perform(Line c, Line reply) throws JMSException, XAException {
         switch (c.word) {
             case "connect": connect(c); break;
             case "start": connection(c).start(); break;
@@ -107,6 +112,7 @@ public final class Driver {
             case "commit": lane(c.get("session")).session.commit(); break;
             case "rollback": lane(c.get("session")).session.rollback(); break;
             case "recover": lane(c.get("session")).session.recover(); break;
+            case "xa": Branches.perform(lane(c.get("session")).session, c, reply); break;
             case "unsubscribe": lane(c.get("session")).session.unsubscribe(c.get("name")); break;
             case "temp": temporary(c, reply); break;
             case "close": close(c); break;
@@ -132,7 +138,9 @@ public final class Driver {
 
     private void connect(Line c) throws JMSException {
         String id = c.get("id");
-        ActiveMQConnectionFactory factory = new ActiveMQConnectionFactory(c.get("url"));
+        ActiveMQConnectionFactory factory = c.yes("xa")
+                ? new ActiveMQXAConnectionFactory(c.get("url"))
+                : new ActiveMQConnectionFactory(c.get("url"));
         factory.setTrustAllPackages(true);
         Connection made = c.has("user")
                 ? factory.createConnection(c.get("user"), c.get("password"))
@@ -175,6 +183,11 @@ public final class Driver {
 
     private void session(Line c) throws JMSException {
         int mode;
+        if (c.get("mode").equals("xa")) {
+            Session made = ((XAConnection) connection(c)).createXASession();
+            lanes.put(c.get("id"), new Lane(c.get("on"), made));
+            return;
+        }
         switch (c.get("mode")) {
             case "client": mode = Session.CLIENT_ACKNOWLEDGE; break;
             case "dups": mode = Session.DUPS_OK_ACKNOWLEDGE; break;

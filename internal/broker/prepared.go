@@ -1,0 +1,227 @@
+package broker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// branchPage bounds a page of what a branch sent.
+const branchPage = 4 << 20
+
+// conclude commits or rolls back a prepared branch, and tells when that is durable.
+func (tx *transaction) conclude(commit bool, done func(error)) {
+	x := tx.branch
+	x.state, x.commit = branchEnding, commit
+	over := func() {
+		tx.forget()
+		tx.sends, tx.acks = nil, nil
+		done(nil)
+		x.goOn()
+	}
+	if !commit {
+		tx.revoke(over)
+		return
+	}
+	var sends []*arrival
+	tx.readSends(1, func(page []store.Stored) {
+		for _, s := range page {
+			sends = append(sends, &arrival{b: tx.b, m: s.Message.Clone(), wire: s.Message.Destination})
+		}
+	}, func() { tx.enact(slices.Concat(sends, tx.sends), over) })
+}
+
+// Decide commits or rolls back a prepared branch that its transaction manager left behind; xid is
+// as Status tells it.
+func (b *Broker) Decide(xid string, commit bool, done func(error)) {
+	i := slices.IndexFunc(b.xa.prepared, func(tx *transaction) bool { return tx.id.String() == xid })
+	switch {
+	case i < 0:
+		done(message.Errorf(message.NotFound, "no transaction %s is prepared", xid))
+	case b.xa.prepared[i].branch.state == branchEnding:
+		done(message.Errorf(message.IllegalState, "%s is being ended", xid))
+	default:
+		b.impose(b.xa.prepared[i], commit, done)
+	}
+}
+
+// impose decides about a branch without its transaction manager.
+func (b *Broker) impose(tx *transaction, commit bool, done func(error)) {
+	how := "rolled back"
+	if commit {
+		how = "committed"
+	}
+	b.tell(Event{Kind: BranchImposed, Count: 1, Text: tx.id.String() + " is " + how +
+		" without its transaction manager; it " + tx.holding()})
+	tx.conclude(commit, done)
+}
+
+// imposeAll decides about all branches that were prepared before the broker's start.
+func (b *Broker) imposeAll() {
+	for _, tx := range slices.Clone(b.xa.prepared) {
+		if tx.branch.state == branchPrepared {
+			b.impose(tx, b.opt.Recovered == CommitRecovered, func(error) {})
+		}
+	}
+}
+
+// holding says how much waits for a prepared branch.
+func (tx *transaction) holding() string {
+	return fmt.Sprintf("holds %d sent and %d acknowledged messages",
+		tx.branch.stored+int64(len(tx.sends)), tx.branch.acked)
+}
+
+// TransactionStatus is one prepared XA branch at one moment.
+type TransactionStatus struct {
+	ID    string
+	Since time.Duration // since it was prepared
+	Sends int64         // messages that are there when it commits
+	Acks  int           // messages that it acknowledged: nobody gets them before it is rolled back
+}
+
+// transactions tells the prepared branches, in this order.
+func (b *Broker) transactions() (out []TransactionStatus) {
+	for _, tx := range b.xa.prepared {
+		out = append(out, TransactionStatus{ID: tx.id.String(), Since: tx.age(),
+			Sends: tx.branch.stored + int64(len(tx.sends)), Acks: tx.branch.acked})
+	}
+	return out
+}
+
+// readSends reads what the branch sent, by pages; one that cannot be read is asked for again.
+// What is damaged is left out.
+func (tx *transaction) readSends(from store.Seq, take func([]store.Stored), through func()) {
+	x, b := tx.branch, tx.b
+	if int64(from) > x.stored {
+		through()
+		return
+	}
+	b.journal.beforeRead(func() {
+		b.journal.storage.Page(store.PageRequest{Dest: x.dest, From: from, To: store.Seq(x.stored) + 1,
+			Bytes: branchPage}, func(page []store.Stored, err error) {
+			switch {
+			case err != nil:
+				b.tell(Event{Kind: StoreTrouble, Text: "what " + tx.id.String() + " sent could not be" +
+					" read: " + err.Error()})
+				b.env.After(time.Second, func() { tx.readSends(from, take, through) })
+				return
+			case len(page) == 0:
+				through()
+				return
+			}
+			next := page[len(page)-1].Seq + 1
+			take(slices.DeleteFunc(page, func(s store.Stored) bool {
+				if s.Message == nil {
+					b.counts.Reasons[message.Unreadable]++
+					b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Count: 1,
+						Text: "a message of " + tx.id.String() + " is left out: " + s.Damage.Error()})
+				}
+				return s.Message == nil
+			}))
+			tx.readSends(next, take, through)
+		})
+	})
+}
+
+// end adds to the batch of a commit that the branch is over; nil is no branch.
+func (x *branch) end(b *Broker) {
+	if x == nil {
+		return
+	}
+	for _, r := range x.refs {
+		if d := b.byID(r.Dest); d != nil {
+			b.journal.removeStored(d, r)
+		}
+	}
+	x.drop(b)
+}
+
+func (x *branch) drop(b *Broker) {
+	if x.dest != 0 {
+		b.journal.add(store.Op{Kind: store.DropDestination, Dest: x.dest})
+		b.journal.keepNextDest()
+	}
+}
+
+// removeStored deletes the record of a withheld copy.
+func (j *journal) removeStored(d *destination, r store.AckRef) {
+	d.stored--
+	d.storedBytes -= r.Size
+	j.touch(d)
+	j.now.add(store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: r.Seq, Expiration: r.Expiration},
+		note{unit: j.unit, dest: d, size: r.Size})
+}
+
+// settleStored lets the end of withheld copies take effect.
+func (x *branch) settleStored(b *Broker) {
+	if x == nil {
+		return
+	}
+	for _, r := range x.refs {
+		d := b.byID(r.Dest)
+		if d == nil || !d.queue.EndWithheld(uint64(r.Seq)) {
+			continue
+		}
+		d.counts.Dequeued++
+		b.counts.Dequeued++
+		if d.sub != nil {
+			b.journal.touch(d) // what its logs keep for it may be less
+		}
+	}
+}
+
+// revoke rolls a prepared branch back. What was acknowledged before the broker's start waits again,
+// with the redelivery count raised; all else is as of an open transaction.
+func (tx *transaction) revoke(over func()) {
+	x, b := tx.branch, tx.b
+	b.journal.apart(func() {
+		for _, r := range x.refs {
+			if d := b.byID(r.Dest); d != nil && d.queue.Release(uint64(r.Seq)) {
+				b.journal.add(store.Op{Kind: store.SetRedelivery, Dest: r.Dest, Seq: r.Seq,
+					Count: r.Redelivery + 1})
+			}
+		}
+		x.drop(b)
+		tx.undo()
+		b.journal.afterUnit(over)
+	})
+}
+
+// restoreBranches finds the branches that were prepared before the broker's start, and withholds
+// what they acknowledged.
+func (b *Broker) restoreBranches(headers []store.Header) {
+	var found []*transaction
+	for i := range headers {
+		h := &headers[i]
+		if h.Prepared == nil {
+			continue
+		}
+		tx := b.newTransaction(nil, h.Prepared.ID)
+		tx.branch = &branch{state: branchPrepared, dest: h.ID, stored: h.Count,
+			since: h.Prepared.Time}
+		for _, r := range h.Prepared.Acks {
+			d := b.byID(r.Dest)
+			if d != nil && d.queue != nil && d.queue.Withhold(uint64(r.Seq)) {
+				tx.branch.refs = append(tx.branch.refs, r)
+			}
+		}
+		tx.branch.acked = len(tx.branch.refs)
+		found = append(found, tx)
+	}
+	slices.SortStableFunc(found, func(x, y *transaction) int {
+		return cmp.Compare(x.branch.since, y.branch.since)
+	})
+	for _, tx := range found {
+		b.xa.branches[tx.id] = tx
+		b.tell(Event{Kind: BranchFound, Count: 1, Text: tx.id.String() + " " + tx.holding() +
+			"; if its transaction manager does not come back: hopwire transactions"})
+	}
+	b.xa.prepared = found
+	if b.opt.Recovered != KeepRecovered {
+		b.env.Soon(b.imposeAll)
+	}
+}
