@@ -48,9 +48,17 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 		SendFailIfNoSpace: c.Usage.FailIfNoSpace,
 		Predeclared:       c.Destinations,
 
+		MaxUncommitted: c.MaxUncommitted,
+
 		RejectDurableConsumers: c.RejectDurableConsumers,
 		OfflineDurableTimeout:  c.OfflineDurableTimeout,
 		OfflineDurableCheck:    c.OfflineDurableCheck,
+	}
+	switch c.Persistence.PurgeRecoveredXA {
+	case "COMMIT":
+		o.Recovered = broker.CommitRecovered
+	case "ROLLBACK":
+		o.Recovered = broker.RollbackRecovered
 	}
 	if c.Usage.FailAfter > 0 {
 		o.SendFailIfNoSpaceAfter = c.Usage.FailAfter

@@ -79,5 +79,10 @@ func (x *slave) Explain(context.Context, string, string) (*manage.Explanation, e
 	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
 }
 
+// Decide implements manage.Subject.
+func (x *slave) Decide(context.Context, string, bool) error {
+	return message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
+}
+
 // Stop implements manage.Subject.
 func (x *slave) Stop() { x.cancel(ErrStopped) }

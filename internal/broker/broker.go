@@ -47,6 +47,8 @@ type Options struct {
 	Authenticator Authenticator // nil lets everybody in
 	Authorizer    Authorizer    // nil lets everybody do everything
 
+	MaxUncommitted int // maxUncommittedCount: sends of one transaction; 0 is any number
+
 	// Recovered is what becomes of XA branches that were prepared before the broker's start
 	// (purgeRecoveredXATransactionStrategy); by default they wait.
 	Recovered RecoveredStrategy

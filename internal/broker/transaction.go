@@ -89,7 +89,7 @@ func (c *Connection) begin(id message.TransactionID) error {
 	case id.IsZero():
 		return message.Errorf(message.Protocol, "a transaction needs an id")
 	case len(c.transactions) >= maxTransactions:
-		c.b.counts.Reasons[message.TooManyTransactions]++
+		c.b.counts.Reasons[message.TransactionLimit]++
 		return message.Errorf(message.Limit, "connection %s has %d transactions open, which is the"+
 			" limit: commit or roll back some", c.id, maxTransactions)
 	}
@@ -120,6 +120,14 @@ func (c *Connection) sendIn(a *arrival) {
 	}
 	if !tx.open() {
 		c.sendLate(a)
+		return
+	}
+	if most := c.b.opt.MaxUncommitted; most > 0 && len(tx.sends)+len(tx.parked) >= most {
+		c.b.counts.Reasons[message.TransactionLimit]++
+		tx.rollback()
+		a.refuse(message.Errorf(message.Limit, "Can not send message on transaction with id: '%s',"+
+			" Transaction has reached the maximum allowed number of pending send operations before"+
+			" commit of '%d'", tx.id, most))
 		return
 	}
 	a.tx = tx

@@ -208,7 +208,7 @@ func (c *Connection) beginXA(id message.TransactionID) error {
 		return xaError(xaInvalid, "an xid of %d and %d bytes is too long, the limit is %d",
 			len(id.Global), len(id.Branch), maxXidBytes)
 	case len(b.xa.branches) >= maxBranches:
-		b.counts.Reasons[message.TooManyTransactions]++
+		b.counts.Reasons[message.TransactionLimit]++
 		return xaError(xaFailed, "the broker has %d XA transactions, which is the limit: commit or"+
 			" roll back some", maxBranches)
 	}

@@ -362,7 +362,7 @@ func TestXABranchesAreBounded(t *testing.T) {
 		g.Handle(&message.TransactionInfo{Connection: "g", ID: xid(n), Type: message.Begin})
 	}
 	g.walk(xid(maxTransactions), begin, "-3")
-	if n := h.b.counts.Reasons[message.TooManyTransactions]; n != 2 {
+	if n := h.b.counts.Reasons[message.TransactionLimit]; n != 2 {
 		t.Errorf("%d refusals are counted, want 2", n)
 	}
 	g.Gone()

@@ -242,3 +242,27 @@ func TestWithoutAStoreABranchIsPreparedInMemory(t *testing.T) {
 	}
 	h.over("it is committed")
 }
+
+func TestATransactionOfTooManySendsIsRolledBack(t *testing.T) {
+	for _, tx := range []message.TransactionID{xid(1), {Connection: "g", Value: 1}} {
+		h := open(t, nil, func(o *Options) { o.MaxUncommitted = 2 })
+		g := h.connect("g", "g", "", nil)
+		g.walk(tx, begin, "ok")
+		g.sendTx(tx, queueNamed("q"), 1)
+		g.sendTx(tx, queueNamed("q"), 2)
+		e := g.trySendTx(tx, queueNamed("q"), 3)
+		if e == nil || e.Class != "javax.jms.ResourceAllocationException" {
+			t.Errorf("the third send in %s is answered with %v", tx, e)
+		}
+		if got := g.step(tx, commit1); got == "ok" {
+			t.Errorf("%s is committed", tx)
+		}
+		if n := h.b.counts.Reasons[message.TransactionLimit]; n != 1 {
+			t.Errorf("%d refusals are counted", n)
+		}
+		if d := h.b.find(queueNamed("q")); d != nil && d.queue.Len() > 0 {
+			t.Errorf("%d messages of %s are there", d.queue.Len(), tx)
+		}
+		h.over("it had too many sends")
+	}
+}

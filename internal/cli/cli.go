@@ -40,6 +40,8 @@ type grammar struct {
 	Explain explainCommand `cmd:"" help:"Tell why a queue's messages are where they are."`
 	Stop    stopCommand    `cmd:"" help:"Stop running brokers."`
 
+	Transactions transactionsCommand `cmd:"" help:"Show or end prepared XA transactions."`
+
 	Producer producerCommand `cmd:"" help:"Send messages to a broker, Hopwire or ActiveMQ."`
 	Consumer consumerCommand `cmd:"" help:"Receive messages from a broker."`
 	Browse   browseCommand   `cmd:"" help:"Look at the messages of a queue without taking them."`

@@ -83,6 +83,9 @@ func printStatus(out io.Writer, st *manage.Status, all bool) {
 	for i := range st.Subscriptions {
 		fmt.Fprintf(out, "  durable %s\n", subscription(&st.Subscriptions[i]))
 	}
+	for i := range st.Transactions {
+		fmt.Fprintf(out, "  prepared %s\n", transaction(&st.Transactions[i]))
+	}
 	if len(st.Reasons) > 0 {
 		fmt.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
 			reasonList(st.Reasons))

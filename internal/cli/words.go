@@ -107,7 +107,7 @@ var reasonWords = map[message.Reason]string{
 	message.OfflineTimeout:       "their durable subscription's consumer stayed away",
 	message.ConnectionGone:       "their client's connection is gone",
 	message.Unreadable:           "their record cannot be read",
-	message.TooManyTransactions:  "too many transactions are open",
+	message.TransactionLimit:     "too many transactions, or sends in one",
 	message.TempUnseen:           "replies wait until a bridge tells of it",
 }
 

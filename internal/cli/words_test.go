@@ -28,7 +28,7 @@ var ourWords = regexp.MustCompile(`INT|STRING|UINT|DURATION|FLOAT`)
 
 func TestHelpNamesWhatValuesAre(t *testing.T) {
 	for _, verb := range []string{
-		"start", "demo", "status", "explain", "stop", "producer", "consumer", "browse",
+		"start", "demo", "status", "explain", "stop", "transactions", "producer", "consumer", "browse",
 	} {
 		out, code := play(t, "help", verb)
 		if code != exitDone {

@@ -90,6 +90,9 @@ func (b *builder) persistence(n *bean, dir string) Persistence {
 			strategy = "NEVER"
 		}
 		p.Sync = strategy == "ALWAYS"
+		if s := strings.ToUpper(adapter.text("purgeRecoveredXATransactionStrategy")); s != "NEVER" {
+			p.PurgeRecoveredXA = s
+		}
 		if strategy == "PERIODIC" {
 			p.SyncInterval = adapter.millis("journalDiskSyncInterval")
 		}

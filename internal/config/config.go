@@ -174,6 +174,9 @@ type Persistence struct {
 	// or PERIODIC).
 	Sync         bool
 	SyncInterval time.Duration // of PERIODIC; 0 else
+	// PurgeRecoveredXA is COMMIT or ROLLBACK for XA transactions that are prepared at start; "" has
+	// them wait (purgeRecoveredXATransactionStrategy).
+	PurgeRecoveredXA string
 }
 
 // Limit is a usage limit: Bytes, or Percent of Total.

@@ -21,6 +21,9 @@ type Subject interface {
 	// Explain tells why a queue's messages, or one of them, are where they are. An error of kind
 	// NotFound names a queue or message that is not there.
 	Explain(ctx context.Context, queue, messageID string) (*Explanation, error)
+	// Decide commits or rolls back a prepared transaction without its transaction manager. An error
+	// of kind NotFound says that there is none of that id.
+	Decide(ctx context.Context, xid string, commit bool) error
 	// Stop begins a clean stop.
 	Stop()
 }
@@ -49,13 +52,15 @@ type Status struct {
 	Destinations []Destination `json:"destinations"`
 	// Subscriptions are the durable ones.
 	Subscriptions []Subscription `json:"subscriptions,omitempty"`
-	Connections   int            `json:"connections"`
-	MemoryBytes   int64          `json:"memoryBytes"`
-	MemoryLimit   int64          `json:"memoryLimitBytes"`
-	StoreBytes    int64          `json:"storeBytes"`
-	StoreFull     bool           `json:"storeFull"`
-	Totals        Totals         `json:"totals"`
-	Reasons       []ReasonCount  `json:"reasons"`
+	// Transactions are the prepared XA branches, which wait for their transaction manager.
+	Transactions []Transaction `json:"transactions,omitempty"`
+	Connections  int           `json:"connections"`
+	MemoryBytes  int64         `json:"memoryBytes"`
+	MemoryLimit  int64         `json:"memoryLimitBytes"`
+	StoreBytes   int64         `json:"storeBytes"`
+	StoreFull    bool          `json:"storeFull"`
+	Totals       Totals        `json:"totals"`
+	Reasons      []ReasonCount `json:"reasons"`
 }
 
 // Connector is a transport connector: a port.
@@ -115,6 +120,14 @@ type Subscription struct {
 	Enqueued    int64         `json:"enqueued"`
 	Dequeued    int64         `json:"dequeued"`
 	Reasons     []ReasonCount `json:"reasons,omitempty"`
+}
+
+// Transaction is a prepared XA branch.
+type Transaction struct {
+	ID      string `json:"id"`
+	SinceMs int64  `json:"sinceMs"` // since it was prepared
+	Sends   int64  `json:"sends"`   // messages that are there when it commits
+	Acks    int    `json:"acks"`    // messages that it keeps from others until it rolls back
 }
 
 // Bridge is one network bridge, made by us or by a peer.
@@ -219,6 +232,10 @@ func (s *Status) FromBroker(b broker.Status) {
 		s.Incoming = append(s.Incoming, Incoming{Peer: x.Peer.Name, PeerID: string(x.Peer.ID),
 			Hopwire: x.Peer.Hopwire, Address: x.Address, ClientID: x.ClientID, Received: x.Received,
 			SinceMs: x.Since.Milliseconds()})
+	}
+	for _, x := range b.Transactions {
+		s.Transactions = append(s.Transactions, Transaction{ID: x.ID,
+			SinceMs: x.Since.Milliseconds(), Sends: x.Sends, Acks: x.Acks})
 	}
 	for _, x := range b.Subscriptions {
 		s.Subscriptions = append(s.Subscriptions, Subscription{ClientID: x.ClientID, Name: x.Name,

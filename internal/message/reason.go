@@ -54,7 +54,7 @@ const (
 	ConnectionGone       Reason = "CONNECTION_GONE"
 	TempUnseen           Reason = "TEMP_UNSEEN"
 	Unreadable           Reason = "CORRUPT"
-	TooManyTransactions  Reason = "TOO_MANY_TRANSACTIONS"
+	TransactionLimit     Reason = "TRANSACTION_LIMIT"
 )
 
 // Class is the class of an exception that says no more and no less than r. It is Hopwire's own:

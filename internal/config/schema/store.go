@@ -15,6 +15,9 @@ var storeElements = []*Element{
 	}, Attributes: append([]Attribute{
 		attr("directory", Text, "", Honoured, "folder of the store, in the broker's without"),
 		attr("indexDirectory", Text, "", Tolerated, ""),
+		attr("purgeRecoveredXATransactionStrategy", Text, "NEVER", Honoured,
+			"what becomes of prepared XA transactions at start; NEVER has them wait").
+			oneOf("NEVER", "COMMIT", "ROLLBACK"),
 		attr("enableJournalDiskSyncs", Bool, "true", Tolerated,
 			"confirmed messages are always on the disk"),
 		attr("journalDiskSyncStrategy", Text, "ALWAYS", Tolerated, "the same").
@@ -32,7 +35,7 @@ var storeElements = []*Element{
 	}, tolerated(Text,
 		"brokerName journalMaxFileLength journalMaxWriteBatchSize indexWriteBatchSize "+
 			"indexCacheSize indexLFUEvictionFactor directoryArchive preallocationScope "+
-			"preallocationStrategy purgeRecoveredXATransactionStrategy checkpointInterval "+
+			"preallocationStrategy checkpointInterval "+
 			"cleanupInterval maxAsyncJobs maxFailoverProducersToTrack failoverProducersAuditDepth "+
 			"compactAcksAfterNoGC dataFileFactory", tolerated(Bool,
 			"archiveCorruptedIndex archiveDataLogs checkForCorruptJournalFiles "+

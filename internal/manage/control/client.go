@@ -195,6 +195,17 @@ func (c *Client) Explain(ctx context.Context, queue, id string) (*manage.Explana
 	return within[manage.Explanation](ctx, c, lookTime, "/explain?"+q.Encode(), tooBusy)
 }
 
+// Decide commits or rolls back a prepared transaction.
+func (c *Client) Decide(ctx context.Context, xid string, commit bool) error {
+	outcome := "rollback"
+	if commit {
+		outcome = commits
+	}
+	q := url.Values{"xid": {xid}, "outcome": {outcome}}
+	_, err := call[struct{}](ctx, c, http.MethodPost, "/decide?"+q.Encode())
+	return err
+}
+
 // Stop begins a clean stop of the broker.
 func (c *Client) Stop(ctx context.Context) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, "/stop")

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,7 +15,10 @@ import (
 )
 
 // subject is a broker that answers.
-type subject struct{ stopped chan struct{} }
+type subject struct {
+	stopped chan struct{}
+	decided []string
+}
 
 func (s *subject) Presence() *manage.Presence { return &manage.Presence{} }
 
@@ -27,6 +31,14 @@ func (s *subject) Explain(_ context.Context, queue, id string) (*manage.Explanat
 		return nil, message.Errorf(message.NotFound, "broker b has no %s", queue)
 	}
 	return &manage.Explanation{Broker: "b", Rows: []manage.ExplanationRow{{Example: id}}}, nil
+}
+
+func (s *subject) Decide(_ context.Context, xid string, commit bool) error {
+	if xid != "XID:1" {
+		return message.Errorf(message.NotFound, "no transaction %s is prepared", xid)
+	}
+	s.decided = append(s.decided, fmt.Sprint(xid, " ", commit))
+	return nil
 }
 
 func (s *subject) Stop() { close(s.stopped) }
@@ -76,6 +88,17 @@ func TestARunningBrokerIsFoundAndAnswers(t *testing.T) {
 	}
 	if _, err := c.Explain(t.Context(), "none", ""); message.KindOf(err) != message.NotFound {
 		t.Errorf("a queue that is not there: %v, want NotFound", err)
+	}
+	for _, commit := range []bool{true, false} {
+		if err := c.Decide(t.Context(), "XID:1", commit); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := strings.Join(s.decided, ", "); got != "XID:1 true, XID:1 false" {
+		t.Errorf("decided %s", got)
+	}
+	if err := c.Decide(t.Context(), "XID:2", true); message.KindOf(err) != message.NotFound {
+		t.Errorf("a transaction that is not there: %v, want NotFound", err)
 	}
 	if err := c.Stop(t.Context()); err != nil {
 		t.Error(err)

@@ -90,12 +90,20 @@ func handler(subject manage.Subject) http.Handler {
 		x, err := subject.Explain(r.Context(), q.Get("queue"), q.Get("message"))
 		reply(w, x, err)
 	})
+	mux.HandleFunc("POST /decide", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		err := subject.Decide(r.Context(), q.Get("xid"), q.Get("outcome") == commits)
+		reply(w, struct{}{}, err)
+	})
 	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, struct{}{}, nil)
 		subject.Stop()
 	})
 	return mux
 }
+
+// commits is the outcome of a transaction that is not a rollback.
+const commits = "commit"
 
 // failure is the JSON of an error.
 type failure struct {
