@@ -79,6 +79,9 @@ func (c *checker) delivered(d *Delivery) {
 		c.violate("P2", "nobody sent %s", f)
 		return
 	}
+	if f.Undone {
+		c.violate("P3", "delivered after its branch was rolled back: %s", f)
+	}
 	if f.Finals > 0 && !d.Stale && c.once(f) {
 		c.violate("P3", "delivered after it was consumed: %s", f)
 	}
@@ -140,12 +143,19 @@ func (c *checker) left() string {
 		if n.life == nil {
 			return n.cfg.Name + " is down"
 		}
-		for _, d := range n.life.core.Status().Destinations {
+		status := n.life.core.Status()
+		if k := len(status.Transactions); k > 0 {
+			return fmt.Sprintf("%d prepared branches on %s", k, n.cfg.Name)
+		}
+		for _, d := range status.Destinations {
 			if d.Name.Kind == message.Queue && d.Name.Name[0] == 'Q' && d.Size > 0 {
 				return fmt.Sprintf("%d messages (%d in flight) of %s on %s", d.Size, d.InFlight,
 					d.Name, n.cfg.Name)
 			}
 		}
+	}
+	if m := c.r.w.manager; m != nil && len(m.decided) > 0 {
+		return fmt.Sprintf("%d branches that are to be committed", len(m.decided))
 	}
 	return ""
 }

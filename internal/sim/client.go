@@ -27,6 +27,7 @@ type Client struct {
 	numbers   int64
 	sequence  int64
 	tx        *clientTx
+	prepared  []message.TransactionID // as recovery told last
 	onDown    func()
 	steady    bool     // every connection has the same client id
 	unsure    []unsure // sent, wants an answer and has none
@@ -151,6 +152,9 @@ func (c *Client) receive(cmd message.Command) {
 			s.took(cmd)
 		}
 	case *message.Response:
+		if cmd.Shape == message.DataArrayResponse {
+			c.prepared = cmd.Array
+		}
 		f := c.answers[cmd.Correlation]
 		delete(c.answers, cmd.Correlation)
 		if f == nil {
@@ -183,6 +187,9 @@ func (c *Client) lost(error) {
 func (c *Client) forget() {
 	for _, s := range c.order {
 		s.closed = true
+	}
+	if m := c.w.manager; m != nil {
+		m.lost(c)
 	}
 	c.node, c.end = nil, nil
 	c.answers = nil
@@ -296,6 +303,11 @@ func (c *Client) Begin() {
 	}
 	c.numbers++
 	c.tx = &clientTx{id: message.TransactionID{Connection: c.id, Value: c.numbers}}
+	if m := c.w.manager; m != nil {
+		c.tx.id = message.TransactionID{XA: true, FormatID: 1,
+			Global: fmt.Sprintf("%s/%d/%d", c.id, c.commands, c.numbers)}
+		m.busy[c.tx.id] = c
+	}
 	c.send(&message.TransactionInfo{Connection: c.id, ID: c.tx.id, Type: message.Begin})
 }
 
@@ -307,6 +319,10 @@ func (c *Client) Commit(answer func(error)) {
 		return
 	}
 	c.tx = nil
+	if m := c.w.manager; m != nil {
+		m.commit(c, tx, answer)
+		return
+	}
 	id := c.ask(&message.TransactionInfo{Connection: c.id, ID: tx.id,
 		Type: message.CommitOnePhase}, func(err error) {
 		for _, f := range tx.sends {
@@ -334,6 +350,9 @@ func (c *Client) Rollback() {
 	c.tx = nil
 	for _, f := range tx.sends {
 		f.Refused = true
+	}
+	if m := c.w.manager; m != nil {
+		delete(m.busy, tx.id)
 	}
 	c.send(&message.TransactionInfo{Connection: c.id, ID: tx.id, Type: message.Rollback})
 }

@@ -19,6 +19,7 @@ type Fate struct {
 	Sent       time.Duration
 	Confirmed  bool
 	Refused    bool // the producer was told no, or rolled back
+	Undone     bool // its branch was rolled back, for which nobody may get it
 	Deliveries []*Delivery
 	Finals     int  // consumed for good
 	Resent     bool // by its producer
@@ -99,13 +100,16 @@ func (l *Ledger) delivered(d *message.MessageDispatch, s *Consumer) *Delivery {
 // acked records that the broker executed an acknowledgement.
 func (l *Ledger) acked(d *Delivery, at *life) {
 	d.Handled, d.life = true, at
-	at.storage.whenDurable(func() {
-		d.Final = true
-		d.Fate.Finals++
-		for _, f := range l.onFinal {
-			f(d)
-		}
-	})
+	at.storage.whenDurable(func() { l.final(d) })
+}
+
+// final records that an acknowledgement took effect, and is durable.
+func (l *Ledger) final(d *Delivery) {
+	d.Handled, d.Final = true, true
+	d.Fate.Finals++
+	for _, f := range l.onFinal {
+		f(d)
+	}
 }
 
 // told reads what a broker tells of itself.

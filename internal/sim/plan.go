@@ -36,6 +36,7 @@ type Plan struct {
 	Volatile  bool          // some messages are not persistent
 	Groups    bool          // messages are in groups
 	Sessions  bool          // producers and consumers use transactions
+	Branches  bool          // these have two phases
 	Memory    int64         // memoryLimit of each queue
 	Broker    int64         // memoryUsage of each broker
 	Resend    bool          // producers send again what was not confirmed when they come back
@@ -101,6 +102,8 @@ func Draw(seed uint64) Plan {
 		p.calm()
 	}
 	p.BadReads, p.Groups = some(15), some(15) && !p.Selector
+	// Drawn apart: what else a seed gives is as without.
+	p.Branches = p.Sessions && rand.New(rand.NewPCG(seed, 78)).IntN(2) == 0
 	return p
 }
 
@@ -132,6 +135,7 @@ func (p *Plan) String() string {
 	add("forwardAhead", p.Ahead)
 	add("volatile", p.Volatile)
 	add("transactions", p.Sessions)
+	add("branches", p.Branches)
 	add("resend", p.Resend)
 	add("twin", p.Twin)
 	add("suppress", p.Suppress)

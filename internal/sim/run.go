@@ -57,6 +57,9 @@ func Run(p Plan, trace func(string), plant *Plant) *Outcome {
 	r.blue, _ = primitive.AppendMap(nil, primitive.Map{{Key: "color", Value: "blue"}})
 	r.check = newChecker(r)
 	p.build(w, plant)
+	if p.Branches {
+		w.Manage()
+	}
 	w.Run(2 * time.Second)
 	r.startApplications()
 	r.startFaults()

@@ -50,9 +50,11 @@ type World struct {
 
 	nodes  []*Node
 	cables []*cable
-	tap    func(from, to string, cmd any)
-	ledger *Ledger
-	notes  []string // what no run may show: refused acknowledgements and the like
+	// manager is that of the clients' transactions; nil when they have one phase.
+	manager *manager
+	tap     func(from, to string, cmd any)
+	ledger  *Ledger
+	notes   []string // what no run may show: refused acknowledgements and the like
 }
 
 // New makes an empty world.
