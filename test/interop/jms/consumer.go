@@ -96,15 +96,21 @@ func (c *Consumer) Silent(while time.Duration) {
 // has been prefetched.
 func (c *Consumer) Receive(n int, wait time.Duration) []Msg {
 	c.t.Helper()
+	messages, err := c.TryReceive(n, wait)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return messages
+}
+
+// TryReceive is Receive for any goroutine, and for connections that may break.
+func (c *Consumer) TryReceive(n int, wait time.Duration) ([]Msg, error) {
 	args := pairs{"session": c.session, "on": c.id}
 	args.setInt("n", int64(n))
 	args.setInt("wait", wait.Milliseconds())
 	_, messages, err := c.p.call("receive", args, time.Duration(n)*wait)
-	if err != nil {
-		c.t.Fatal(err)
-	}
 	c.add(messages...)
-	return messages
+	return messages, err
 }
 
 // Ack acknowledges the last message received, with mode Client all that came before it too.
