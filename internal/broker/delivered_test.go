@@ -136,8 +136,7 @@ func TestACrashBeforeTheMarkIsDurableFindsNothingDelivered(t *testing.T) {
 	h := stocked(t, q, 3)
 	h = h.again()
 	c := h.connect("c", "c", "", nil)
-	c.number++
-	c.Handle(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "c", Session: 1, Value: 1},
+	c.hand(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "c", Session: 1, Value: 1},
 		Destination: q, PrefetchSize: 1000})
 	for n := 0; len(c.got) == 0; n++ {
 		if n == 1000 {

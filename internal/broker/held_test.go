@@ -21,23 +21,14 @@ func (h *house) stored(d message.Destination) []store.Stored {
 
 // late hands a command over, lets its batch go to the store and fills the store before it is there.
 func (g *guest) late(c message.Command) int32 {
-	g.number++
-	c.Head().CommandID, c.Head().ResponseRequired = g.number, true
-	g.Handle(c)
+	n := g.hand(c)
 	g.h.b.EndTurn()
 	g.h.disk.SetCapacity(1, 1000)
 	g.h.turn()
-	return g.number
+	return n
 }
 
-func (g *guest) answered(n int32) bool {
-	for _, s := range g.sent {
-		if r, ok := s.(*message.Response); ok && r.Correlation == n {
-			return true
-		}
-	}
-	return false
-}
+func (g *guest) answered(n int32) bool { return g.answer(n) != nil }
 
 func (g *guest) ack(id message.ConsumerID, d message.Destination, m message.MessageID,
 	how message.AckType, tx message.TransactionID) {
@@ -219,9 +210,7 @@ func TestHeadersOfWhatWasHeldComeInTheOrderOfTheirDestinations(t *testing.T) {
 			mails = append(mails, p.mail("p", queueNamed("q"+string(rune('a'+n))), n+1))
 		}
 		for _, m := range mails {
-			p.number++
-			m.CommandID, m.ResponseRequired = p.number, true
-			p.Handle(m)
+			p.hand(m)
 		}
 		h.b.EndTurn()
 		h.disk.SetCapacity(1, 1000)
@@ -306,11 +295,7 @@ func TestAParkedSendGoesOnAfterOneLookAtTheRoom(t *testing.T) {
 		looks++
 		return store.Space{FreeBytes: -1, Full: looks != free}
 	}
-	m := g.mail("g", q, 1)
-	g.do(m)
-	if len(h.b.find(q).parked) != 1 {
-		t.Fatal("the send is not parked")
-	}
+	g.tell(g.mail("g", q, 1))
 	free = looks + 1
 	h.turn()
 	h.space = nil

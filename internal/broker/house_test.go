@@ -280,13 +280,39 @@ func (g *guest) cid(id string) message.ConnectionID { return message.ConnectionI
 
 // do executes a command and gives the exception it was answered with.
 func (g *guest) do(c message.Command) *message.Throwable {
+	g.h.t.Helper()
+	n := g.hand(c)
+	g.h.turn()
+	r := g.answer(n)
+	if r == nil {
+		g.h.t.Fatalf("%T is not answered", c)
+	}
+	return r.Exception
+}
+
+// tell executes a command whose answer does not come yet: it waits, or the broker does.
+func (g *guest) tell(c message.Command) {
+	g.h.t.Helper()
+	n := g.hand(c)
+	g.h.turn()
+	if r := g.answer(n); r != nil {
+		g.h.t.Fatalf("%T is answered (%v), and was to wait", c, r.Exception)
+	}
+}
+
+// hand gives a command to the broker, as one that wants an answer, and tells its number.
+func (g *guest) hand(c message.Command) int32 {
 	g.number++
 	c.Head().CommandID, c.Head().ResponseRequired = g.number, true
 	g.Handle(c)
-	g.h.turn()
+	return g.number
+}
+
+// answer gives what came of the command with that number; nil when it was not answered.
+func (g *guest) answer(n int32) *message.Response {
 	for _, s := range g.sent {
-		if r, ok := s.(*message.Response); ok && r.Correlation == g.number {
-			return r.Exception
+		if r, ok := s.(*message.Response); ok && r.Correlation == n {
+			return r
 		}
 	}
 	return nil

@@ -26,17 +26,17 @@ func crowded(t *testing.T) (h *house, q message.Destination, p *guest) {
 func TestAPersistentSendPassesThoseThatWaitForMemory(t *testing.T) {
 	h, q, p := crowded(t)
 	x := h.connect("x", "x", "", peerNamed("x", "10"))
-	if e := x.produce("x", q, 7); e != nil || !x.answered(x.number) {
-		t.Errorf("a peer's waits; %v", e)
+	if e := x.produce("x", q, 7); e != nil {
+		t.Errorf("a peer's is refused: %v", e)
 	}
 	m := x.mail("x", q, 2) // a peer's passes the waiting one of its own producer, too
 	m.ID.Producer = p.mail("p", q, 0).Producer
-	if e := x.do(m); e != nil || !x.answered(x.number) {
-		t.Errorf("a peer's waits behind what is not persistent; %v", e)
+	if e := x.do(m); e != nil {
+		t.Errorf("a peer's behind what is not persistent is refused: %v", e)
 	}
 	l := h.connect("l", "l", "", nil)
-	if e := l.produce("l", q, 1); e != nil || !l.answered(l.number) {
-		t.Errorf("a local one of another producer waits; %v", e)
+	if e := l.produce("l", q, 1); e != nil {
+		t.Errorf("a local one of another producer is refused: %v", e)
 	}
 	if n := len(h.b.find(q).parked); n != 1 {
 		t.Errorf("%d sends wait, want the first alone", n)
@@ -121,7 +121,7 @@ func TestAParkedPeersSendIsCountedByWhatItWaitsFor(t *testing.T) {
 	h := open(t, nil, nil)
 	x := h.connect("x", "x", "", peerNamed("x", "1000"))
 	h.b.journal.undurable = undurableMax + 1
-	x.produce("x", queueNamed("q"), 1)
+	x.tell(x.mail("x", queueNamed("q"), 1))
 	if h.b.parkedBytes != 0 {
 		t.Errorf("%d bytes count as waiting", h.b.parkedBytes)
 	}
@@ -167,7 +167,7 @@ func far(t *testing.T) (h *house, a *reader, x *guest) {
 	x = h.connect("x", "x", "", peerNamed("x", "1000"))
 	h.b.journal.undurable = undurableMax + 1
 	for n := range int64(10) {
-		x.produce("x", topicNamed("T"), n+1)
+		x.tell(x.mail("x", topicNamed("T"), n+1))
 	}
 	d := h.b.find(topicNamed("T"))
 	if d.parkedCount() != 10 || h.b.parkedBytes != 0 || d.peersBytes == 0 || x.parkedBytes == 0 {
@@ -311,12 +311,12 @@ func TestWhatWaitedAndEndsIsCountedAndToldOf(t *testing.T) {
 	h.ended("the topic went", topic, message.NoConsumer, 10)
 
 	h, r := asked(t)
-	r.produce("g", tempQueue, 1)
+	r.tell(r.mail("g", tempQueue, 1))
 	r.Gone()
 	h.ended("the connection went", tempQueue, message.ConnectionGone, 1)
 
 	h, r = asked(t)
-	r.produce("g", tempQueue, 1)
+	r.tell(r.mail("g", tempQueue, 1))
 	h.pass(replyPatience)
 	h.ended("nobody told of it", tempQueue, message.TempUnseen, 1)
 }
