@@ -183,21 +183,35 @@ type Holder interface {
 }
 
 // congested reports whether so much of the connection's waits for space that nothing more should be
-// read from it. One that has deliveries to acknowledge is read, as the room that its sends wait for
-// may be what these make; unless they wait for the disk only. A peer's is always read.
+// read from it. One that may make room is read, as what its sends wait for may be that; unless they
+// wait for a disk that takes what is on its way, which needs nobody's help. A peer's is always read.
 func (c *Connection) congested() bool {
 	if c.closed || c.network || c.parkedBytes < congestedBytes {
 		return false
 	}
-	if c.b.journal.undurable > undurableMax {
+	if j := &c.b.journal; j.undurable > undurableMax && j.held.empty() {
 		return true
 	}
-	for _, s := range c.order {
-		if s.inFlight > 0 || s.window != nil && s.window.Len() > 0 {
-			return false
+	return !c.mayMakeRoom()
+}
+
+// mayMakeRoom reports whether a command of the connection that is still to come may give room back:
+// an acknowledgement, the end of a transaction, or a pull of what would be acknowledged then.
+func (c *Connection) mayMakeRoom() bool {
+	for _, tx := range c.transactions {
+		if tx.bytes > 0 || len(tx.acks) > 0 {
+			return true
 		}
 	}
-	return true
+	return slices.ContainsFunc(c.order, func(s *consumer) bool {
+		return s.inFlight > 0 || s.window != nil && s.window.Len() > 0 || s.pulls()
+	})
+}
+
+// pulls reports whether the consumer is given messages only when it asks for one, and there are some.
+func (s *consumer) pulls() bool {
+	return s.browse == nil && s.window != nil && s.window.Prefetch() == 0 &&
+		slices.ContainsFunc(s.slots, func(cs consumerSlot) bool { return cs.dest.queue.Len() > 0 })
 }
 
 // pace stops and starts reading the connection.

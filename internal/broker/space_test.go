@@ -101,6 +101,107 @@ func TestAConnectionThatHasSomethingToAcknowledgeIsRead(t *testing.T) {
 	}
 }
 
+// flood sends so much to a queue, in a transaction or none, that most of it waits for room.
+func (g *guest) flood(d message.Destination, persistent bool, tx message.TransactionID) {
+	g.h.t.Helper()
+	for n := range int64(congestedBytes>>20 + 10) {
+		m := g.big("g", d, n+100, 1<<20, persistent)
+		m.Transaction = tx
+		g.Handle(m)
+	}
+	g.h.turn()
+	if g.parkedBytes < congestedBytes {
+		g.h.t.Fatalf("only %d bytes wait", g.parkedBytes)
+	}
+}
+
+// What gives room back comes behind the sends that wait for it: it must be read.
+func TestAConnectionThatMayMakeRoomIsRead(t *testing.T) {
+	q := queueNamed("q")
+	for name, c := range map[string]struct{ hold, release func(g *guest) }{
+		"a transaction holds it": {func(g *guest) {
+			tx := g.begin("g", 1)
+			for n := range int64(8) {
+				m := g.big("g", q, n+1, 1<<20, true)
+				m.Transaction = tx
+				g.Handle(m)
+			}
+			g.flood(q, true, g.begin("g", 2))
+		}, func(g *guest) {
+			if e := g.finish(message.TransactionID{Connection: "g", Value: 1},
+				message.Rollback); e != nil {
+				t.Error(e)
+			}
+		}},
+		"a transaction acknowledged it, of a consumer that is closed": {func(g *guest) {
+			id := g.consume("g", q)
+			if e := g.do(g.big("g", q, 1, 8<<20, false)); e != nil {
+				t.Fatal(e)
+			}
+			g.ack(id, q, g.got[0], message.IndividualAck, g.begin("g", 1))
+			g.do(&message.RemoveInfo{Object: id})
+			g.flood(q, false, message.TransactionID{})
+		}, func(g *guest) {
+			if e := g.finish(message.TransactionID{Connection: "g", Value: 1},
+				message.CommitOnePhase); e != nil {
+				t.Error(e)
+			}
+		}},
+		"a consumer pulls": {func(g *guest) {
+			g.window("g", q, 0, "")
+			if e := g.do(g.big("g", q, 1, 8<<20, false)); e != nil {
+				t.Fatal(e)
+			}
+			g.flood(q, false, message.TransactionID{})
+		}, nil},
+	} {
+		h := open(t, nil, func(o *Options) { o.MemoryLimitBytes = 8 << 20 })
+		g := h.connect("g", "g", "", nil)
+		if c.hold(g); g.held {
+			t.Errorf("%s: nothing is read", name)
+		}
+		if c.release == nil {
+			continue
+		}
+		was := g.parkedBytes
+		c.release(g)
+		h.turn()
+		if g.parkedBytes >= was {
+			t.Errorf("%s: %d bytes wait still", name, g.parkedBytes)
+		}
+	}
+}
+
+// While the store refuses what puts, acknowledgements are what makes room on the disk.
+func TestAConnectionThatHasSomethingToAcknowledgeIsReadWhileTheStoreIsFull(t *testing.T) {
+	h := open(t, nil, nil)
+	g := h.connect("g", "g", "", nil)
+	id := g.consume("g", queueNamed("in"))
+	g.produce("g", queueNamed("in"), 1)
+	var list []*message.Message
+	for n := range int64(undurableMax>>20 + 1) {
+		list = append(list, g.big("g", queueNamed("out"), n+2, 1<<20, true))
+	}
+	for _, m := range list {
+		g.Handle(m)
+	}
+	h.b.EndTurn()
+	h.disk.SetCapacity(1, 1000)
+	h.turn()
+	g.flood(queueNamed("out"), true, message.TransactionID{})
+	if h.b.journal.undurable <= undurableMax || h.b.journal.held.empty() {
+		t.Fatalf("nothing is refused: %d bytes on their way", h.b.journal.undurable)
+	}
+	if g.held {
+		t.Error("a connection is not read that has a message to acknowledge")
+	}
+	g.ack(id, queueNamed("in"), g.got[0], message.IndividualAck, message.TransactionID{})
+	h.turn()
+	if !g.congested() {
+		t.Error("a connection is read that has nothing to acknowledge")
+	}
+}
+
 func TestAFullStoreIsLookedAtWithOneTimer(t *testing.T) {
 	h := open(t, nil, nil)
 	g := h.connect("g", "g", "", nil)
