@@ -117,6 +117,12 @@ func (b *Bridge) blindSpots() string {
 // temp takes the peer's temporary destinations along, under the tests that consumers pass.
 func (b *Bridge) temp(c *message.DestinationInfo) {
 	ttl := b.opts.ConsumerTTL
+	if c.Destination.IsTemp() && c.Op == message.AddDestination &&
+		message.Visited(c.BrokerPath, b.self.ID) {
+		// What the peer has by way of us it does not have itself, whatever it said before.
+		_ = b.home.local.Temp(b.from(), &message.DestinationInfo{Destination: c.Destination,
+			Op: message.RemoveDestination})
+	}
 	switch {
 	case !c.Destination.IsTemp() || !b.opts.BridgeTempDestinations:
 		b.count.add(message.NotIncluded)

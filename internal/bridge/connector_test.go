@@ -415,6 +415,7 @@ func TestTempDestinationsOfThePeer(t *testing.T) {
 		Op: message.RemoveDestination})
 	same(t, "home", w.home.take(), []string{
 		"temp temp-queue://ID:c:1:1 op 0 path [ID:netB]",
+		"temp temp-queue://ID:c:1:1 op 1 path []", // the peer has it by way of us only
 		"temp temp-queue://ID:c:1:1 op 1 path [ID:netB]"})
 }
 

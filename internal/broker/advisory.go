@@ -173,16 +173,21 @@ func (b *Broker) adviseDestination(d *destination, op message.DestinationOp) {
 	if !b.heard() {
 		return
 	}
+	b.advise(d.name.Kind.String(), d.info(op))
+}
+
+// info tells of a destination, and of a mirror by way of whom its owner is reached.
+func (d *destination) info(op message.DestinationOp) *message.DestinationInfo {
 	info := &message.DestinationInfo{Destination: d.name, Op: op}
-	if d.owner != nil {
-		info.Connection = d.owner.id
-	} else if d.name.IsTemp() {
+	if d.name.IsTemp() {
 		info.Connection = d.name.TempOwner()
 	}
-	if d.ownerPeer != "" {
-		info.BrokerPath = []message.BrokerID{d.ownerPeer}
+	if d.owner != nil {
+		info.Connection = d.owner.id
+	} else {
+		info.BrokerPath = d.ownerPath
 	}
-	b.advise(d.name.Kind.String(), info)
+	return info
 }
 
 // family is the part of a consumer or producer advisory's topic that names the destination:
@@ -301,14 +306,7 @@ func (b *Broker) existing(tell func(string, message.Command, ...message.Property
 		tell("Connection", c.info)
 	}
 	for d := range b.named() {
-		info := &message.DestinationInfo{Destination: d.name, Op: message.AddDestination}
-		if d.name.IsTemp() {
-			info.Connection = d.name.TempOwner()
-		}
-		if d.ownerPeer != "" {
-			info.BrokerPath = []message.BrokerID{d.ownerPeer}
-		}
-		tell(d.name.Kind.String(), info)
+		tell(d.name.Kind.String(), d.info(message.AddDestination))
 	}
 	for _, c := range b.connOrder {
 		for _, p := range sortedProducers(c.producers) {

@@ -297,10 +297,9 @@ func (c *Connection) release() {
 	for _, p := range sortedProducers(c.producers) {
 		c.endProducer(p)
 	}
-	for _, d := range append([]*destination(nil), c.temps...) {
-		_ = c.b.removeDestination(d, true) // forced: nothing can forbid it
+	for len(c.temps) > 0 {
+		c.disown(c.temps[0])
 	}
-	c.temps = nil
 	clear(c.sessions)
 	c.opened = false
 	b := c.b
@@ -376,9 +375,8 @@ func (c *Connection) destination(info *message.DestinationInfo) error {
 			}
 		}
 		d := c.b.destination(info.Destination)
-		if info.Destination.IsTemp() && d.owner == nil {
-			d.owner = c
-			c.temps = append(c.temps, d)
+		if info.Destination.IsTemp() {
+			c.own(d)
 		}
 		return nil
 	case message.RemoveDestination:
@@ -389,22 +387,7 @@ func (c *Connection) destination(info *message.DestinationInfo) error {
 		if d == nil {
 			return nil
 		}
-		if err := c.b.removeDestination(d, info.Timeout > 0 && !d.name.IsTemp()); err != nil {
-			return err
-		}
-		if d.owner != nil {
-			d.owner.forgetTemp(d)
-		}
-		return nil
+		return c.b.removeDestination(d, info.Timeout > 0 && !d.name.IsTemp())
 	}
 	return message.Errorf(message.Protocol, "unknown destination operation %d", info.Op)
-}
-
-func (c *Connection) forgetTemp(d *destination) {
-	for i, t := range c.temps {
-		if t == d {
-			c.temps = append(c.temps[:i], c.temps[i+1:]...)
-			return
-		}
-	}
 }

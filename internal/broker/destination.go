@@ -125,9 +125,13 @@ type destination struct {
 	mixed      bool                            // the lines of waiting are to be made anew
 	peersBytes int64                           // of peers' stored sends in parked
 
-	owner         *Connection      // of a temporary destination
-	ownerPeer     message.BrokerID // of a mirror
-	unsure        bool             // all links to ownerPeer ended since it announced the destination
+	// owner is a temporary destination's connection here; ownerPeer is a peer that has it, by way of
+	// the brokers in ownerPath, of which it is the last. With no owner it is a mirror; with both its
+	// owner came from there, or went there, and one of them does not know yet.
+	owner         *Connection
+	ownerPeer     message.BrokerID
+	ownerPath     []message.BrokerID
+	unsure        bool // a mirror: all links to ownerPeer ended since it announced the destination
 	producerCount int
 	counts        DestinationCounts
 	reasons       map[message.Reason]int64
@@ -193,13 +197,13 @@ func (b *Broker) destination(name message.Destination) *destination {
 	if d := b.dests[name]; d != nil {
 		return d
 	}
-	return b.add(name, "")
+	return b.add(name, nil)
 }
 
-// add makes a destination; peer is the broker whose temporary destination it mirrors.
-func (b *Broker) add(name message.Destination, peer message.BrokerID) *destination {
+// add makes a destination; path is by way of whom the owner of a mirror is reached.
+func (b *Broker) add(name message.Destination, path []message.BrokerID) *destination {
 	d := b.make(name, b.nextDest)
-	d.ownerPeer = peer
+	d.vouch(path)
 	b.nextDest++
 	if name.Kind == message.Queue && b.opt.Persistent {
 		b.journal.touch(d)
@@ -328,6 +332,9 @@ func (d *destination) reserveTo(b *Broker, seq uint64) {
 // unless forced; of a topic also while a durable subscription of more than it is in use or keeps
 // messages.
 func (b *Broker) removeDestination(d *destination, force bool) error {
+	if d.gone {
+		return nil
+	}
 	if !force && (len(d.consumers) > 0 || len(d.nets) > 0) {
 		return message.Errorf(message.IllegalState,
 			"Destination still has an active subscription: %s", d.name)
@@ -355,6 +362,9 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 	b.forget(d)
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
+	if d.owner != nil {
+		d.owner.temps = slices.DeleteFunc(d.owner.temps, func(o *destination) bool { return o == d })
+	}
 	if d.queue != nil {
 		b.firstSeq = max(b.firstSeq, d.queue.NextSeq())
 	}

@@ -222,6 +222,7 @@ type guest struct {
 	h      *house
 	sent   []message.Command
 	got    []message.MessageID
+	data   []message.Command // of the advisories in got
 	from   map[message.MessageID]message.Destination
 	counts []int32 // redelivery counts of got
 	closed string
@@ -240,6 +241,9 @@ func (g *guest) Hold(on bool) { g.held = on }
 func (g *guest) Deliver(_ message.ConsumerID, d message.Destination, m *message.Message,
 	n int32) {
 	g.got = append(g.got, m.ID)
+	if m.Data != nil {
+		g.data = append(g.data, m.Data)
+	}
 	g.counts = append(g.counts, n)
 	if g.from == nil {
 		g.from = map[message.MessageID]message.Destination{}

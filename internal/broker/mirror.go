@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"hopwire/internal/message"
@@ -40,7 +41,11 @@ func (b *Broker) mirrorLink(e network.Event) {
 		return
 	}
 	for _, d := range b.order {
-		if d.ownerPeer == e.Peer.ID {
+		switch {
+		case d.ownerPeer != e.Peer.ID:
+		case d.owner != nil:
+			d.vouch(nil) // over a new link it is announced again
+		default:
 			d.unsure = true
 			b.timeMirrors(e.Peer.ID, o)
 		}
@@ -92,17 +97,81 @@ func (b *Broker) sweepMirrors(peer message.BrokerID, o *mirrored) {
 	}
 }
 
-// mirror makes the mirror of a peer's temporary destination, or notes that the peer still has it.
-func (b *Broker) mirror(name message.Destination, peer message.BrokerID) *destination {
-	d := b.find(name)
-	if d == nil {
-		return b.add(name, peer)
-	}
-	if d.ownerPeer == peer && d.unsure {
-		d.unsure = false
+// mirror makes the mirror of a temporary destination that a peer announces, or notes that the peer
+// has it, too. A peer that has it by way of the one who told of it first tells nothing new; any other
+// knows where the owner is by now: it may have failed over from there to here.
+func (b *Broker) mirror(name message.Destination, path []message.BrokerID) {
+	d, peer := b.find(name), path[len(path)-1]
+	switch {
+	case d == nil:
+		b.add(name, path)
+		return
+	case d.ownerPeer == peer && d.unsure:
 		if o := b.networks.mirrored[peer]; o != nil {
 			o.since = b.env.Mono() // the replay goes on
 		}
+	case d.ownerPeer != "" && d.ownerPeer != peer && !d.unsure &&
+		message.Visited(path, d.ownerPeer):
+		return
 	}
-	return d
+	changed := d.owner == nil && !slices.Equal(d.ownerPath, path)
+	if d.vouch(path); changed {
+		b.adviseDestination(d, message.AddDestination)
+	}
+}
+
+// demanded gives the temporary destination that a peer has a consumer of.
+func (b *Broker) demanded(name message.Destination, peer message.BrokerID) *destination {
+	if d := b.find(name); d != nil {
+		return d
+	}
+	return b.add(name, []message.BrokerID{peer})
+}
+
+// vouch notes by way of whom a temporary destination's owner is reached, if it is not here.
+func (d *destination) vouch(path []message.BrokerID) {
+	d.ownerPath, d.ownerPeer, d.unsure = path, "", false
+	if len(path) > 0 {
+		d.ownerPeer = path[len(path)-1]
+	}
+}
+
+// own has a connection own a temporary destination that it announces: one that nobody has, or its
+// own by name, whoever had it.
+func (c *Connection) own(d *destination) {
+	its := d.name.TempOwner() == c.id
+	switch {
+	case d.owner == c, !its && (d.owner != nil || d.ownerPeer != ""):
+		return
+	case d.owner != nil:
+		d.owner.temps = slices.DeleteFunc(d.owner.temps, func(o *destination) bool { return o == d })
+	case d.unsure:
+		d.vouch(nil)
+	}
+	d.owner = c
+	c.temps = append(c.temps, d)
+	if d.ownerPeer != "" { // whose peers think that it is there
+		c.b.adviseDestination(d, message.AddDestination)
+	}
+}
+
+// disown takes a temporary destination from a connection that ends. It is gone with it, unless a
+// peer has it by now, to which its owner failed over.
+func (c *Connection) disown(d *destination) {
+	if d.ownerPeer == "" {
+		_ = c.b.removeDestination(d, true) // forced: nothing can forbid it
+		return
+	}
+	c.temps = slices.DeleteFunc(c.temps, func(o *destination) bool { return o == d })
+	d.owner = nil
+	c.b.adviseDestination(d, message.AddDestination)
+}
+
+// endMirror acts on the word of the peer that had a temporary destination: it has it no more.
+func (b *Broker) endMirror(d *destination) error {
+	if d.owner != nil {
+		d.vouch(nil)
+		return nil
+	}
+	return b.removeDestination(d, true)
 }

@@ -110,7 +110,7 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 				}
 			}
 		case m.IsTemp():
-			n.attach(b.mirror(m, s.Peer))
+			n.attach(b.demanded(m, s.Peer))
 		default:
 			n.attach(b.destination(m))
 		}
@@ -410,17 +410,21 @@ func (b *Broker) Temp(from network.Peer, info *message.DestinationInfo) error {
 	d := b.find(info.Destination)
 	if info.Op == message.RemoveDestination {
 		if d != nil && d.ownerPeer == peer {
-			return b.removeDestination(d, true)
+			return b.endMirror(d)
 		}
 		b.giveUpReplies(info.Destination)
 		return nil
 	}
-	if d == nil {
+	if d == nil || d.ownerPeer != peer {
 		if err := b.networks.rightsOf(b, from.As, peer).allow(making, info.Destination); err != nil {
 			return err
 		}
 	}
-	b.mirror(info.Destination, peer)
+	path := info.BrokerPath
+	if len(path) == 0 || path[len(path)-1] != peer {
+		path = message.AppendPath(path, peer)
+	}
+	b.mirror(info.Destination, path)
 	return nil
 }
 

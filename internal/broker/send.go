@@ -191,8 +191,7 @@ func (b *Broker) reach(c *Connection, name message.Destination) (*destination, e
 			return nil, err
 		}
 		d := b.destination(name)
-		d.owner = c
-		c.temps = append(c.temps, d)
+		c.own(d)
 		return d, nil
 	}
 	if err := c.rights.allowMaking(name); err != nil {
