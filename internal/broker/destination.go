@@ -265,11 +265,18 @@ func (b *Broker) named() iter.Seq[*destination] {
 	}
 }
 
-// restore makes a destination from its header.
+// restore makes a destination from its header. One of a temporary destination, which earlier
+// versions wrote, names one whose owner is gone.
 func (b *Broker) restore(h *store.Header) {
-	if h.Prepared != nil {
+	switch {
+	case h.Prepared != nil:
 		b.nextDest = max(b.nextDest, h.ID+1)
 		return // when what it acknowledged is there
+	case h.Destination.IsTemp():
+		b.nextDest = max(b.nextDest, h.ID+1)
+		b.journal.add(store.Op{Kind: store.DropDestination, Dest: h.ID})
+		b.journal.keepNextDest()
+		return
 	}
 	var d *destination
 	if h.Subscription != nil {
@@ -322,7 +329,7 @@ func (d *destination) reserve(b *Broker) {
 }
 
 func (d *destination) reserveTo(b *Broker, seq uint64) {
-	if b.opt.Persistent && seq >= d.reserved {
+	if b.opt.Persistent && !d.name.IsTemp() && seq >= d.reserved {
 		d.reserved = seq + sequenceBlock
 		b.journal.touch(d)
 	}
