@@ -10,7 +10,8 @@ import (
 // parking is an arrival's wait, mostly for space.
 type parking struct {
 	reason message.Reason // without dest; else what its class lacks is
-	dest   *destination   // nil: it waits for its destination (reply.go)
+	dest   *destination   // nil: it waits for its destination (reply.go), or loads
+	loads  bool           // it waits for receipts that are read
 	class  class          // what it waits for the room of
 	at     int            // its place in dest.parked
 	size   int64
@@ -263,11 +264,14 @@ const holesFew = 16
 
 // leavePark takes an arrival out of those that wait, for whatever it is.
 func (b *Broker) leavePark(a *arrival) {
-	if a.wait.dest == nil {
+	switch {
+	case a.wait.loads:
+		a.leavePark()
+	case a.wait.dest == nil:
 		b.replies.leave(a)
-		return
+	default:
+		a.wait.dest.unpark(a)
 	}
-	a.wait.dest.unpark(a)
 }
 
 func (a *arrival) leavePark() {

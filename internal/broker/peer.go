@@ -41,13 +41,30 @@ func (b *Broker) loadReceipts(a *arrival) outcome {
 	switch again := func() { b.run(a) }; {
 	case a.peer != nil:
 		loaded = b.withReceipts(b.wireDestination(a.wire), a.peer, again)
+	case a.conn != nil && a.conn.info.FailoverReconnect && a.tx != nil:
+		loaded = b.haveReceipts(b.wireDestination(a.wire), a.loaded)
 	case a.conn != nil && a.conn.info.FailoverReconnect:
 		loaded = b.haveReceipts(b.wireDestination(a.wire), again)
 	}
 	if loaded {
 		return proceed
 	}
+	if a.tx != nil { // which must not commit without it
+		a.wait = &parking{loads: true, size: a.m.Size()}
+		a.conn.parkedBytes += a.wait.size
+		a.tx.parked = append(a.tx.parked, a)
+	}
 	return parkedHere
+}
+
+// loaded goes on with a transaction's send whose receipts are in memory, unless that ended.
+func (a *arrival) loaded() {
+	if a.wait == nil {
+		return
+	}
+	a.leavePark()
+	a.tx.parked = slices.DeleteFunc(a.tx.parked, func(o *arrival) bool { return o == a })
+	a.b.run(a)
 }
 
 // withReceipts is haveReceipts for what comes from a peer.

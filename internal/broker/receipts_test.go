@@ -6,6 +6,7 @@ import (
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
+	"hopwire/internal/store"
 )
 
 var queueQ = message.Destination{Kind: message.Queue, Name: "q"}
@@ -73,27 +74,86 @@ func TestReceiptsThatCannotBeReadAreReadAgain(t *testing.T) {
 	}
 }
 
-// A client's send reached us over a peer, which did not live to confirm it; it sends again, here.
-func TestAFailoverResendIsKnownFromAPeersReceiptAfterARestart(t *testing.T) {
-	h := open(t, nil, nil)
+// failedOver gives a broker that message 1 of a client reached over a peer and that started again
+// since, and that client, which failed over to here.
+func failedOver(t *testing.T) (h *house, g *guest, m *message.Message) {
 	producer := message.ProducerID{Connection: "c", Session: 1, Value: 1}
-	m := func(path ...message.BrokerID) *message.Message {
-		return &message.Message{Destination: queueQ, Persistent: true, Producer: producer,
-			ID: message.MessageID{Producer: producer, Sequence: 1}, BrokerPath: path}
-	}
-	h.b.Receive(m("ID:p"), network.Peer{ID: "ID:p"}, func(error) {})
+	m = &message.Message{Destination: queueQ, Persistent: true, Producer: producer,
+		ID: message.MessageID{Producer: producer, Sequence: 1}}
+	first := *m
+	first.BrokerPath = []message.BrokerID{"ID:p"}
+	h = open(t, nil, nil)
+	h.b.Receive(&first, network.Peer{ID: "ID:p"}, func(error) {})
 	h.turn()
 	h = open(t, h.disk, nil)
-	g := &guest{h: h}
+	g = &guest{h: h}
 	g.Connection = h.b.Connect(g, Remote{Address: "test"}, nil)
 	g.do(&message.ConnectionInfo{ID: "c", ClientID: "c", FailoverReconnect: true})
 	g.do(&message.SessionInfo{ID: message.SessionID{Connection: "c", Value: 1}})
 	g.do(&message.ProducerInfo{ID: producer})
-	if e := g.do(m()); e != nil {
+	return h, g, m
+}
+
+// A client's send reached us over a peer, which did not live to confirm it; it sends again, here.
+func TestAFailoverResendIsKnownFromAPeersReceiptAfterARestart(t *testing.T) {
+	h, g, m := failedOver(t)
+	if e := g.do(m); e != nil {
 		t.Fatal(e)
 	}
 	if n := h.b.find(queueQ).queue.Len(); n != 1 {
 		t.Errorf("%d copies, want 1", n)
+	}
+}
+
+func TestATransactionThatIsRepeatedAfterAFailoverIsKnown(t *testing.T) {
+	for _, c := range []struct {
+		how  string
+		end  func(g *guest, tx message.TransactionID)
+		want int64
+	}{
+		{"committed", func(g *guest, tx message.TransactionID) {
+			n := g.hand(&message.TransactionInfo{Connection: "c", ID: tx, Type: message.CommitOnePhase})
+			if g.answered(n) {
+				t.Error("a commit does not wait until it is known whether its sends were here before")
+			}
+			g.h.turn()
+			if r := g.answer(n); r == nil || r.Exception != nil {
+				t.Errorf("the commit is answered with %v", r)
+			}
+		}, 2},
+		{"rolled back", func(g *guest, tx message.TransactionID) { g.finish(tx, message.Rollback) }, 1},
+		{"given up", func(g *guest, _ message.TransactionID) { g.Gone() }, 1},
+	} {
+		h, g, m := failedOver(t)
+		tx := g.begin("c", 1)
+		late := *m
+		late.ID.Sequence = 2
+		m.Transaction, late.Transaction = tx, tx
+		g.Handle(m)
+		g.hand(&late)
+		c.end(g, tx)
+		h.turn()
+		if n := h.b.find(queueQ).queue.Len(); n != c.want {
+			t.Errorf("%s: %d copies, want %d", c.how, n, c.want)
+		}
+		if g.parkedBytes != 0 || h.b.openBytes != 0 {
+			t.Errorf("%s: %d bytes wait, %d are of open transactions", c.how, g.parkedBytes,
+				h.b.openBytes)
+		}
+	}
+}
+
+func TestACommitIsAnsweredWhoseLastSendIsRefusedAfterAWait(t *testing.T) {
+	h, g, m := failedOver(t)
+	h.space = func() store.Space { return store.Space{FreeBytes: -1, Full: true} }
+	h.b.opt.SendFailIfNoSpace = true
+	m.Transaction = g.begin("c", 1)
+	g.Handle(m)
+	n := g.hand(&message.TransactionInfo{Connection: "c", ID: m.Transaction,
+		Type: message.CommitOnePhase})
+	h.turn()
+	if r := g.answer(n); r == nil || r.Exception == nil {
+		t.Errorf("the commit of a transaction that cannot be is answered with %v", r)
 	}
 }
 

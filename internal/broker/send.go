@@ -71,6 +71,7 @@ func transactedSteps() []step {
 	return []step{
 		{"names", (*Broker).testNames},
 		{authorizeStep, (*Broker).authorize},
+		{"receipts", (*Broker).loadReceipts},
 		{"space", (*Broker).awaitSpace},
 		{"keep", (*Broker).keep},
 	}

@@ -180,8 +180,8 @@ func (tx *transaction) refused(a *arrival, err error) {
 	}
 	if i := slices.Index(tx.parked, a); i >= 0 {
 		tx.parked = slices.Delete(tx.parked, i, i+1)
-		tx.goOn()
 	}
+	tx.goOn()
 }
 
 // goOn commits when that was asked for and no send waits any more.
