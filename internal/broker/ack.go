@@ -15,6 +15,9 @@ func (c *Connection) ack(a *message.MessageAck) error {
 	if s == nil {
 		return nil // it is closed: nothing is removed
 	}
+	if err := known(a); err != nil {
+		return c.spoil(a, err)
+	}
 	if s.browse != nil {
 		s.browse.acked(a)
 		return nil
@@ -42,10 +45,7 @@ func (c *Connection) ack(a *message.MessageAck) error {
 		if s.counts.dispatched == 0 {
 			return nil // restored by failover; its first dispatch is still to come
 		}
-		if tx := c.transaction(a.Transaction); tx != nil && tx.broken == nil && consumes(a) {
-			tx.broken = err // a commit without it would not be what the client commits
-		}
-		return err
+		return c.spoil(a, err)
 	}
 	if !a.Transaction.IsZero() && consumes(a) {
 		tx := c.transaction(a.Transaction)
@@ -60,6 +60,26 @@ func (c *Connection) ack(a *message.MessageAck) error {
 	}
 	s.take(a, r)
 	return nil
+}
+
+// spoil gives the error of an acknowledgement that is refused. A commit without it would not be what
+// the client commits.
+func (c *Connection) spoil(a *message.MessageAck, err error) error {
+	if tx := c.transaction(a.Transaction); tx != nil && tx.broken == nil && consumes(a) {
+		tx.broken = err
+	}
+	return err
+}
+
+// known refuses an acknowledgement of a type that no client sends.
+func known(a *message.MessageAck) error {
+	switch a.Type {
+	case message.DeliveredAck, message.PoisonAck, message.StandardAck, message.RedeliveredAck,
+		message.IndividualAck, message.ExpiredAck:
+		return nil
+	}
+	return message.Errorf(message.Protocol, "an acknowledgement of type %d on %s says nothing: 0 to"+
+		" 4 and 6 are known", a.Type, a.Destination)
 }
 
 // consumes reports whether the client is done with what it names.
@@ -94,7 +114,7 @@ func (s *consumer) take(a *message.MessageAck, r window.Range) {
 				s.b.expire(d, e.Ref)
 			}
 		})
-	default:
+	case message.StandardAck, message.IndividualAck:
 		s.window.Take(r, func(e *window.Entry[*queue.Copy]) {
 			s.counts.acked++
 			s.heard(e)
