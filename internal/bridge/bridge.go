@@ -280,9 +280,10 @@ func (b *Bridge) setUp() {
 	}
 	b.table.addStatic()
 	b.home.bridges = append(b.home.bridges, b)
-	b.home.local.Advise(network.Event{Peer: b.peer, Started: true, CreatedByDuplex: b.accepted,
-		RemoteIP: b.hello.Remote,
-		Temps:    b.hearsOfTemps()})
+	b.home.local.Advise(network.Event{Peer: b.peer, Link: b.local, Started: true,
+		CreatedByDuplex: b.accepted,
+		RemoteIP:        b.hello.Remote,
+		Temps:           b.hearsOfTemps()})
 	b.ticker = b.home.env.After(tick, b.onTick)
 	b.enter(resolving)
 	b.resolve()
@@ -434,7 +435,7 @@ func (b *Bridge) end(err error) {
 		b.home.absences.left(b, doubted)
 	}
 	if b.ticker != nil {
-		b.home.local.Advise(network.Event{Peer: b.peer, CreatedByDuplex: b.accepted,
+		b.home.local.Advise(network.Event{Peer: b.peer, Link: b.local, CreatedByDuplex: b.accepted,
 			RemoteIP: b.hello.Remote, Temps: b.hearsOfTemps()})
 	}
 	reason := "stopped"

@@ -11,8 +11,12 @@ import (
 )
 
 // linked tells the house that a bridge to a peer, which tells of temporary destinations, is up.
-func (h *house) linked(up bool) {
-	h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: "ID:a"}, Started: up, Temps: true})
+func (h *house) linked(up bool) { h.link("ID:l", true, up) }
+
+// link is linked by a link of that name, over which the peer tells of temporary destinations or not.
+func (h *house) link(name message.ConnectionID, temps, up bool) {
+	h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: "ID:a"}, Link: name, Started: up,
+		Temps: temps})
 	h.turn()
 }
 
@@ -84,11 +88,11 @@ func TestMirrorEndsAfterAMinuteWithoutALink(t *testing.T) {
 
 func TestMirrorStaysWhileSomebodyElseLeadsThere(t *testing.T) {
 	h := withMirror(t)
-	h.linked(true) // a second connector's
+	h.link("ID:l2", true, true) // a second connector's
 	h.linked(false)
 	h.pass(3 * mirrorPatience)
 	h.mirrors(true, "with one of two links")
-	h.linked(false)
+	h.link("ID:l2", true, false)
 	e := &bridgeEnd{verdict: func(network.Candidate) message.Verdict {
 		return message.Refused(message.SelectorNoMatch)
 	}}
@@ -102,6 +106,23 @@ func TestMirrorStaysWhileSomebodyElseLeadsThere(t *testing.T) {
 	h.b.Unsubscribe(id)
 	h.pass(mirrorPatience)
 	h.mirrors(false, "when no bridge does")
+}
+
+func TestABridgeStaysKnownWhenAnotherToItsPeerComesOrGoes(t *testing.T) {
+	for name, temps := range map[string]bool{"one like it": true, "one without temporaries": false} {
+		h, g := asked(t) // over a link without a name
+		h.link("ID:second", temps, true)
+		g.tell(g.mail("g", tempQueue, 1)) // waits, as a bridge may tell of its destination
+		h.link("ID:second", temps, false)
+		g.tell(g.mail("g", tempQueue, 2))
+		if n := len(h.b.networks.peers); n != 1 {
+			t.Errorf("%s came and went: %d bridges are up", name, n)
+		}
+		h.link("", true, false)
+		if n := len(h.b.networks.peers); n != 0 {
+			t.Errorf("%s came and went: %d bridges are up in the end", name, n)
+		}
+	}
 }
 
 // Demand for a temporary destination may be seen before, or without, the word about it.

@@ -437,7 +437,7 @@ func (b *Broker) Advise(e network.Event) {
 	}
 	kept := b.networks.peers[:0]
 	for _, p := range b.networks.peers {
-		if p.Peer.ID != e.Peer.ID || p.CreatedByDuplex != e.CreatedByDuplex {
+		if p.Link != e.Link {
 			kept = append(kept, p)
 		}
 	}

@@ -167,7 +167,10 @@ type Peer struct {
 
 // Event is what a bridge tells its home broker.
 type Event struct {
-	Peer            message.BrokerInfo
+	Peer message.BrokerInfo
+	// Link names the link: the connection that the bridge has here. Two connectors may lead to one
+	// peer, and a new link may come before its forerunner is known to be gone.
+	Link            message.ConnectionID
 	Started         bool // false: stopped
 	CreatedByDuplex bool
 	RemoteIP        string
