@@ -12,7 +12,7 @@ func TestAnUnknownAcknowledgementIsRefused(t *testing.T) {
 		d       message.Destination
 		durable string
 	}{{queueNamed("q"), ""}, {topicNamed("t"), ""}, {topicNamed("t"), "s"}} {
-		for kind := message.AckType(0); kind < 10; kind++ {
+		for kind := range message.AckType(10) {
 			for _, transacted := range []bool{false, true} {
 				h := open(t, nil, nil)
 				g := h.connect("c", "c", "", nil)

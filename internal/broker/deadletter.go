@@ -22,7 +22,8 @@ func (b *Broker) deadLetterOf(a *arrival, d *destination, m *message.Message, ca
 	}
 	target := strategy.Target(source, durable)
 	switch {
-	case target.IsZero(), target == source,
+	case target.IsZero(), target == source, testName(target) != nil,
+		b.wasDead(d, source, target, m),
 		!m.Persistent && !strategy.ProcessNonPersistent,
 		expired && !strategy.ProcessExpired:
 		reason := message.Poisoned
@@ -47,6 +48,19 @@ func (b *Broker) deadLetterOf(a *arrival, d *destination, m *message.Message, ca
 	dead.BrokerSequence = b.sequence
 	b.put(t, dead, a)
 	b.adviseMessage("MessageDLQd", d, m)
+}
+
+// wasDead reports whether a message lies where its own strategy put it when it was dead-lettered
+// first, or would go back where it was before: it ends here, else dead letters that expire would
+// make ever longer names, or go round.
+func (b *Broker) wasDead(d *destination, source, target message.Destination,
+	m *message.Message) bool {
+	first := m.OriginalDestination
+	if first.IsZero() || first.IsComposite() {
+		return false
+	}
+	entry := b.opt.Policies.Find(first)
+	return entry.DeadLetter.Puts(first, source) && (entry == d.policy || target == first)
 }
 
 // deadCopy makes the copy for a dead letter queue, with the properties that ActiveMQ gives it.

@@ -1,9 +1,12 @@
 package broker
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/policy"
 )
 
 // What a consumer refuses and no dead letter queue takes is dropped under a reason of its own.
@@ -27,5 +30,83 @@ func TestPoisonThatNoDeadLetterQueueTakesIsCountedAsSuch(t *testing.T) {
 		if last.Kind != MessageDropped || last.Reason != "POISONED" {
 			t.Errorf("%s: the last event is %+v", name, last)
 		}
+	}
+}
+
+// individual is a policy whose dead letters expire after a second.
+func individual(pattern string, change func(*policy.DeadLetter)) *policy.Entry {
+	e := policy.NewEntry()
+	e.Destination = queueNamed(pattern)
+	e.DeadLetter = policy.NewDeadLetter(policy.DeadLetterIndividual)
+	e.DeadLetter.Expiration = time.Second
+	if change != nil {
+		change(&e.DeadLetter)
+	}
+	return e
+}
+
+// A dead letter that expires where its strategy put it goes nowhere else.
+func TestExpiringDeadLettersMakeNoChain(t *testing.T) {
+	to := func(name string) func(*policy.DeadLetter) {
+		return func(l *policy.DeadLetter) {
+			l.Kind, l.Queue = policy.DeadLetterShared, queueNamed(name)
+		}
+	}
+	for name, c := range map[string]struct {
+		entries []*policy.Entry
+		most    int // queues
+	}{
+		"one strategy for all":       {[]*policy.Entry{individual(">", nil)}, 2},
+		"a strategy for its targets": {[]*policy.Entry{individual("q", nil), individual(">", nil)}, 3},
+		"two that name each other": {[]*policy.Entry{individual("q", to("x")), individual("x", to("y")),
+			individual("y", to("x"))}, 3},
+		"a prefix that grows": {[]*policy.Entry{individual(">", func(l *policy.DeadLetter) {
+			l.QueuePrefix, l.QueueSuffix = "", ".dead"
+		})}, 2},
+	} {
+		h := open(t, nil, func(o *Options) { o.Policies = &policy.Map{Entries: c.entries} })
+		g := h.connect("g", "g", "", nil)
+		m := g.mail("g", queueNamed("q"), 1)
+		m.Expiration = 1
+		g.do(m)
+		h.pass(10 * time.Minute)
+		left := int64(0)
+		for _, d := range h.b.order {
+			left += d.queue.Len()
+		}
+		if len(h.b.order) > c.most || left != 0 || h.b.counts.Reasons[message.Expired] != 1 {
+			t.Errorf("%s: %d destinations, %d messages are left, counted are %v", name,
+				len(h.b.order), left, h.b.counts.Reasons)
+		}
+	}
+}
+
+// What is taken out of a dead letter queue and sent again may die again.
+func TestADeadLetterThatIsSentAgainMayDieAgain(t *testing.T) {
+	h := open(t, nil, func(o *Options) {
+		o.Policies = &policy.Map{Entries: []*policy.Entry{individual(">", nil)}}
+	})
+	g := h.connect("g", "g", "", nil)
+	m := g.mail("g", queueNamed("q"), 1)
+	m.OriginalDestination, m.Expiration = queueNamed("q"), 1
+	g.do(m)
+	h.turn()
+	if h.b.counts.DeadLetters != 1 {
+		t.Errorf("%d dead letters, counted are %v", h.b.counts.DeadLetters, h.b.counts.Reasons)
+	}
+}
+
+func TestADeadLetterQueueWhoseNameIsTooLongTakesNothing(t *testing.T) {
+	h := open(t, nil, func(o *Options) {
+		o.Policies = &policy.Map{Entries: []*policy.Entry{individual(">", nil)}}
+	})
+	g := h.connect("g", "g", "", nil)
+	m := g.mail("g", queueNamed(strings.Repeat("q", maxNameBytes)), 1)
+	m.Expiration = 1
+	if e := g.do(m); e != nil {
+		t.Fatal(e)
+	}
+	if n := len(h.b.order); n != 1 || h.b.counts.Reasons[message.Expired] != 1 {
+		t.Errorf("%d destinations, counted are %v", n, h.b.counts.Reasons)
 	}
 }

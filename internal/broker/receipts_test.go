@@ -121,7 +121,11 @@ func TestATransactionThatIsRepeatedAfterAFailoverIsKnown(t *testing.T) {
 				t.Errorf("the commit is answered with %v", r)
 			}
 		}, 2},
-		{"rolled back", func(g *guest, tx message.TransactionID) { g.finish(tx, message.Rollback) }, 1},
+		{"rolled back", func(g *guest, tx message.TransactionID) {
+			if e := g.finish(tx, message.Rollback); e != nil {
+				t.Error(e)
+			}
+		}, 1},
 		{"given up", func(g *guest, _ message.TransactionID) { g.Gone() }, 1},
 	} {
 		h, g, m := failedOver(t)

@@ -43,7 +43,8 @@ func TestTemporaryDestinationsAreNotStored(t *testing.T) {
 func TestStoredTemporaryDestinationsAreDropped(t *testing.T) {
 	h := open(t, nil, nil)
 	left := store.Header{ID: 7, Destination: tempQueue, Reserved: 1000}
-	if err := h.disk.Apply([]*store.Batch{{Ops: []store.Op{{Kind: store.PutHeader, Header: &left}}}}); err != nil {
+	put := &store.Batch{Ops: []store.Op{{Kind: store.PutHeader, Header: &left}}}
+	if err := h.disk.Apply([]*store.Batch{put}); err != nil {
 		t.Fatal(err)
 	}
 	h = open(t, h.disk, nil)

@@ -197,6 +197,14 @@ func TestDeadLettersGoWhereTheStrategySays(t *testing.T) {
 		if got := tt.l.Target(tt.source, tt.durable).String(); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.source, got, tt.want)
 		}
+		into := tt.l.Target(tt.source, tt.durable)
+		if !into.IsZero() && !tt.l.Puts(tt.source, into) {
+			t.Errorf("%s: it is not seen that it is put into %s", tt.source, into)
+		}
+		if tt.l.Puts(tt.source, queue("A.c")) || tt.l.Kind == DeadLetterIndividual &&
+			tt.l.Puts(topic("T.c"), into) {
+			t.Errorf("%s: others are said to be put into %s, or it elsewhere", tt.source, into)
+		}
 	}
 }
 

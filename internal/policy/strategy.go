@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"hopwire/internal/message"
@@ -158,6 +159,20 @@ func (l *DeadLetter) Target(source message.Destination, durable string) message.
 		return message.Destination{Kind: message.Queue, Name: name}
 	}
 	return message.Destination{Kind: message.Topic, Name: name}
+}
+
+// Puts reports whether dead letters of source are put into the destination.
+func (l *DeadLetter) Puts(source, into message.Destination) bool {
+	if l.Target(source, "") == into {
+		return true
+	}
+	if l.Kind != DeadLetterIndividual || !l.PerDurableSubscriber || !source.IsTopic() {
+		return false
+	}
+	// Target's name for some "clientId:subscription".
+	key, ok := strings.CutPrefix(into.Name, l.TopicPrefix+source.Name+".")
+	key, ends := strings.CutSuffix(key, l.TopicSuffix)
+	return ok && ends && l.Target(source, key) == into
 }
 
 // PendingKind is how the backlog of a topic subscription without durability is limited.
