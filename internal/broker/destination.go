@@ -335,10 +335,20 @@ func (d *destination) reserveTo(b *Broker, seq uint64) {
 	}
 }
 
-// removeDestination deletes a destination with all its messages. It fails while somebody consumes,
-// unless forced; of a topic also while a durable subscription of more than it is in use or keeps
-// messages.
+// removeDestination deletes a destination at a client's word, with all its messages. It fails while
+// somebody consumes, unless forced; of a topic also while a durable subscription of more than it is
+// in use or keeps messages.
 func (b *Broker) removeDestination(d *destination, force bool) error {
+	return b.removeFor(d, force, message.DestinationRemoved, "what it had: a client removed it")
+}
+
+// removeTemp deletes a temporary destination whose owner is gone.
+func (b *Broker) removeTemp(d *destination) error {
+	return b.removeFor(d, true, message.NoConsumer, "replies: its owner is gone")
+}
+
+// removeFor is removeDestination for a reason that its messages are counted under.
+func (b *Broker) removeFor(d *destination, force bool, r message.Reason, what string) error {
 	if d.gone {
 		return nil
 	}
@@ -367,6 +377,9 @@ func (b *Broker) removeDestination(d *destination, force bool) error {
 	}
 	d.refuseParked()
 	b.forget(d)
+	if d.queue != nil {
+		b.dropMany(d, r, what, d.queue.Len())
+	}
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
 	if d.owner != nil {

@@ -160,12 +160,7 @@ func (s *consumer) subscribe() (d *subscription, isNew bool) {
 	d = b.subscriptions[key]
 	if d != nil && (d.dest.name != s.info.Destination || d.text != s.info.Selector ||
 		d.noLocal != s.info.NoLocal) {
-		b.counts.Reasons[message.Unsubscribed] += d.dest.queue.Len()
-		b.tell(Event{Kind: SubscriptionRemoved, Reason: message.Unsubscribed, Count: d.dest.queue.Len(),
-			Dest: s.info.Destination, Text: "durable subscription " +
-				d.String() + " begins anew, as its selector or destination changed: " +
-				d.holding()})
-		d.remove()
+		d.remove(message.Unsubscribed, "begins anew, as its selector or destination changed")
 		d = nil
 	}
 	if isNew = d == nil; isNew {
@@ -247,9 +242,19 @@ func (b *Broker) makeSubscribed() {
 	}
 }
 
-// remove ends the subscription with all that it keeps.
-func (s *subscription) remove() {
+// remove ends the subscription with all that it keeps, and tells why if that is anything, or nobody
+// asked for it.
+func (s *subscription) remove(r message.Reason, why string) {
 	b, d := s.b, s.dest
+	kept := d.queue.Len()
+	if kept > 0 {
+		b.counts.Reasons[r] += kept
+	}
+	if kept > 0 || r != message.Unsubscribed {
+		b.tell(Event{Kind: SubscriptionRemoved, Reason: r, Count: kept, Dest: d.name,
+			Text: "durable subscription " + s.String() + " " + why + "; " +
+				strconv.FormatInt(kept, 10) + " messages that it kept are dropped"})
+	}
 	b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
 	b.journal.keepNextDest()
 	b.memory.Add(-d.usage.Used())
@@ -280,7 +285,7 @@ func (d *destination) unsubscribeAll() error {
 	}
 	for _, h := range slices.Clone(d.shares) {
 		if h.sub.dest.name == d.name {
-			h.sub.remove()
+			h.sub.remove(message.Unsubscribed, "goes with its topic")
 		} else {
 			h.sub.part(d)
 		}
@@ -307,13 +312,9 @@ func (b *Broker) watchOffline() {
 			if s.active != nil || b.env.Mono()-s.since < limit {
 				continue
 			}
-			d := s.dest
-			b.tell(Event{Kind: SubscriptionRemoved, Reason: message.OfflineTimeout, Dest: d.name,
-				Text: "durable subscription " + s.String() + " is removed: its consumer is away for " +
-					(b.env.Mono() - s.since).Round(time.Second).String() +
-					" (offlineDurableSubscriberTimeout); " + s.holding(), Count: d.queue.Len()})
-			b.counts.Reasons[message.OfflineTimeout] += d.queue.Len()
-			s.remove()
+			s.remove(message.OfflineTimeout, "is removed: its consumer is away for "+
+				(b.env.Mono()-s.since).Round(time.Second).String()+
+				" (offlineDurableSubscriberTimeout)")
 			b.adviseUnsubscribed(s)
 		}
 		b.watchOffline()
@@ -342,19 +343,13 @@ func (c *Connection) endSubscription(name string) error {
 	if s.active != nil {
 		return message.Errorf(message.NotFound, "Durable consumer is in use")
 	}
-	c.b.counts.Reasons[message.Unsubscribed] += s.dest.queue.Len()
-	s.remove()
+	s.remove(message.Unsubscribed, "is removed by its client")
 	c.b.adviseUnsubscribed(s)
 	return nil
 }
 
 // String names the subscription for people.
 func (s *subscription) String() string { return s.key.name + " of client " + s.key.clientID }
-
-// holding says how much it keeps.
-func (s *subscription) holding() string {
-	return strconv.FormatInt(s.dest.queue.Len(), 10) + " messages that it kept are dropped"
-}
 
 // source is the destination that a message of d's queue was sent to.
 func (d *destination) source(m *message.Message) message.Destination {

@@ -89,17 +89,14 @@ func (b *Broker) sweepMirrors(peer message.BrokerID, o *mirrored) {
 		case len(d.nets) > 0 || len(d.consumers) > 0:
 			b.timeMirrors(peer, o)
 		default:
-			if d.queue != nil {
-				b.dropMany(d, reason, "replies: "+why, d.queue.Len())
-			}
-			_ = b.removeDestination(d, true) // forced: nothing can forbid it
+			_ = b.removeFor(d, true, reason, "replies: "+why) // forced: nothing can forbid it
 		}
 	}
 }
 
 // mirror makes the mirror of a temporary destination that a peer announces, or notes that the peer
-// has it, too. A peer that has it by way of the one who told of it first tells nothing new; any other
-// knows where the owner is by now: it may have failed over from there to here.
+// has it, too. A peer that has it by way of the one who told of it first tells nothing new; any
+// other knows where the owner is by now: it may have failed over from the one to the other.
 func (b *Broker) mirror(name message.Destination, path []message.BrokerID) {
 	d, peer := b.find(name), path[len(path)-1]
 	switch {
@@ -159,7 +156,7 @@ func (c *Connection) own(d *destination) {
 // peer has it by now, to which its owner failed over.
 func (c *Connection) disown(d *destination) {
 	if d.ownerPeer == "" {
-		_ = c.b.removeDestination(d, true) // forced: nothing can forbid it
+		_ = c.b.removeTemp(d) // forced: nothing can forbid it
 		return
 	}
 	c.temps = slices.DeleteFunc(c.temps, func(o *destination) bool { return o == d })
@@ -173,5 +170,5 @@ func (b *Broker) endMirror(d *destination) error {
 		d.vouch(nil)
 		return nil
 	}
-	return b.removeDestination(d, true)
+	return b.removeTemp(d)
 }

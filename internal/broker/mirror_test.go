@@ -13,7 +13,7 @@ import (
 // linked tells the house that a bridge to a peer, which tells of temporary destinations, is up.
 func (h *house) linked(up bool) { h.link("ID:l", true, up) }
 
-// link is linked by a link of that name, over which the peer tells of temporary destinations or not.
+// link is linked by a link of that name, over which the peer may tell of temporary destinations.
 func (h *house) link(name message.ConnectionID, temps, up bool) {
 	h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: "ID:a"}, Link: name, Started: up,
 		Temps: temps})

@@ -278,7 +278,8 @@ func (h *house) ended(why string, d message.Destination, r message.Reason, want 
 	h.t.Helper()
 	told := int64(0)
 	for _, e := range h.events {
-		if (e.Kind == MessageDropped || e.Kind == SendRefused) && e.Reason == r && e.Dest == d {
+		ends := slices.Contains([]EventKind{MessageDropped, SendRefused, SubscriptionRemoved}, e.Kind)
+		if ends && e.Reason == r && e.Dest == d {
 			told += e.Count
 		}
 	}

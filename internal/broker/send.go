@@ -287,6 +287,9 @@ type target struct {
 // that name the composite as their original destination.
 func (b *Broker) resolve(m *message.Message) []target {
 	if m.Destination.IsAdvisory() {
+		b.counts.Reasons[message.AdvisoryTopic]++
+		b.tell(Event{Kind: MessageDropped, Reason: message.AdvisoryTopic, Dest: m.Destination,
+			Text: m.ID.String() + ": advisory topics carry what the broker tells alone", Count: 1})
 		return nil
 	}
 	if !m.Destination.IsComposite() {

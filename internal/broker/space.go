@@ -184,7 +184,7 @@ type Holder interface {
 
 // congested reports whether so much of the connection's waits for space that nothing more should be
 // read from it. One that may make room is read, as what its sends wait for may be that; unless they
-// wait for a disk that takes what is on its way, which needs nobody's help. A peer's is always read.
+// wait for a disk that takes what is on its way, which needs no help. A peer's is always read.
 func (c *Connection) congested() bool {
 	if c.closed || c.network || c.parkedBytes < congestedBytes {
 		return false
@@ -208,7 +208,7 @@ func (c *Connection) mayMakeRoom() bool {
 	})
 }
 
-// pulls reports whether the consumer is given messages only when it asks for one, and there are some.
+// pulls reports whether the consumer is given messages only when it asks, and there are some.
 func (s *consumer) pulls() bool {
 	return s.browse == nil && s.window != nil && s.window.Prefetch() == 0 &&
 		slices.ContainsFunc(s.slots, func(cs consumerSlot) bool { return cs.dest.queue.Len() > 0 })

@@ -108,6 +108,8 @@ var reasonWords = map[message.Reason]string{
 	message.ConnectionGone:       "their client's connection is gone",
 	message.Unreadable:           "their record cannot be read",
 	message.TransactionLimit:     "too many transactions, or sends in one",
+	message.DestinationRemoved:   "a client removed it",
+	message.AdvisoryTopic:        "sent to an advisory topic",
 	message.TempUnseen:           "replies wait until a bridge tells of it",
 }
 

@@ -55,6 +55,8 @@ const (
 	TempUnseen           Reason = "TEMP_UNSEEN"
 	Unreadable           Reason = "CORRUPT"
 	TransactionLimit     Reason = "TRANSACTION_LIMIT"
+	DestinationRemoved   Reason = "DESTINATION_REMOVED"
+	AdvisoryTopic        Reason = "ADVISORY_TOPIC"
 )
 
 // Class is the class of an exception that says no more and no less than r. It is Hopwire's own:
