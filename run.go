@@ -142,6 +142,9 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	if o.NextSequence, err = broker.NextSequence(st); err != nil {
 		return err
 	}
+	if o.PeersSeen, err = broker.PeersSeen(st); err != nil {
+		return err
+	}
 	if a := b.config.Auth; a != nil {
 		if o.Authenticator, err = authenticator(a); err != nil {
 			return err

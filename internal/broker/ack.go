@@ -62,8 +62,8 @@ func (c *Connection) ack(a *message.MessageAck) error {
 	return nil
 }
 
-// spoil gives the error of an acknowledgement that is refused. A commit without it would not be what
-// the client commits.
+// spoil gives the error of an acknowledgement that is refused. A commit without it would not be
+// what the client commits.
 func (c *Connection) spoil(a *message.MessageAck, err error) error {
 	if tx := c.transaction(a.Transaction); tx != nil && tx.broken == nil && consumes(a) {
 		tx.broken = err
@@ -78,8 +78,8 @@ func known(a *message.MessageAck) error {
 		message.IndividualAck, message.ExpiredAck:
 		return nil
 	}
-	return message.Errorf(message.Protocol, "an acknowledgement of type %d on %s says nothing: 0 to"+
-		" 4 and 6 are known", a.Type, a.Destination)
+	return message.Errorf(message.Protocol, "an acknowledgement of type %d on %s says nothing: 0 to 4"+
+		" and 6 are known", a.Type, a.Destination)
 }
 
 // consumes reports whether the client is done with what it names.

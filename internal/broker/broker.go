@@ -59,6 +59,8 @@ type Options struct {
 	NextSequence int64
 	// DoubtPatience is what DoubtPatience read from the store; default none.
 	DoubtPatience map[message.BrokerID]time.Duration
+	// PeersSeen is what PeersSeen read from the store: the day since the epoch; default none.
+	PeersSeen map[message.BrokerID]int64
 
 	Observe func(Event) // told of what happens; nil nobody
 	// PeerSeen is told when a peer's bridge was let in; nil nobody.
@@ -196,6 +198,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 	b.advisories.exact = map[string][]*consumer{}
 	b.networks.init()
 	maps.Copy(b.networks.patience, o.DoubtPatience)
+	b.recallPeers()
 	b.replies.init()
 	for i := range headers {
 		b.restore(&headers[i])

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -297,7 +298,11 @@ func (b *Broker) restore(h *store.Header) {
 	}
 	d.queue.Restore(uint64(h.Head), d.reserved, h.Count)
 	d.delivered.restore(uint64(min(h.DeliveredBelow, h.Reserved)))
-	for peer, seq := range h.ForwardedBelow {
+	for _, peer := range slices.Sorted(maps.Keys(h.ForwardedBelow)) {
+		if b.unseen(peer) {
+			continue
+		}
+		seq := h.ForwardedBelow[peer]
 		if d.marks == nil {
 			d.marks = map[message.BrokerID]uint64{}
 			d.bootMarks = map[message.BrokerID]uint64{}
@@ -333,82 +338,6 @@ func (d *destination) reserveTo(b *Broker, seq uint64) {
 		d.reserved = seq + sequenceBlock
 		b.journal.touch(d)
 	}
-}
-
-// removeDestination deletes a destination at a client's word, with all its messages. It fails while
-// somebody consumes, unless forced; of a topic also while a durable subscription of more than it is
-// in use or keeps messages.
-func (b *Broker) removeDestination(d *destination, force bool) error {
-	return b.removeFor(d, force, message.DestinationRemoved, "what it had: a client removed it")
-}
-
-// removeTemp deletes a temporary destination whose owner is gone.
-func (b *Broker) removeTemp(d *destination) error {
-	return b.removeFor(d, true, message.NoConsumer, "replies: its owner is gone")
-}
-
-// removeFor is removeDestination for a reason that its messages are counted under.
-func (b *Broker) removeFor(d *destination, force bool, r message.Reason, what string) error {
-	if d.gone {
-		return nil
-	}
-	if !force && (len(d.consumers) > 0 || len(d.nets) > 0) {
-		return message.Errorf(message.IllegalState,
-			"Destination still has an active subscription: %s", d.name)
-	}
-	if err := b.keptByBranch(d); err != nil {
-		return err
-	}
-	if err := d.unsubscribeAll(); err != nil {
-		return err
-	}
-	for _, c := range append([]*consumer(nil), d.consumers...) {
-		c.detach(d)
-		if slices.Contains(c.members, d.name) {
-			b.orphans[d.name] = append(b.orphans[d.name], c)
-		}
-	}
-	for _, n := range append([]*netSub(nil), d.nets...) {
-		n.orphan(d)
-	}
-	if d.headed || d.stored > 0 || d.reserved > 0 {
-		b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
-		b.journal.keepNextDest()
-	}
-	d.refuseParked()
-	b.forget(d)
-	if d.queue != nil {
-		b.dropMany(d, r, what, d.queue.Len())
-	}
-	b.memory.Add(-d.usage.Used())
-	d.gone = true
-	if d.owner != nil {
-		d.owner.temps = slices.DeleteFunc(d.owner.temps, func(o *destination) bool { return o == d })
-	}
-	if d.queue != nil {
-		b.firstSeq = max(b.firstSeq, d.queue.NextSeq())
-	}
-	delete(b.dests, d.name)
-	for i, o := range b.order {
-		if o == d {
-			b.order = append(b.order[:i], b.order[i+1:]...)
-			break
-		}
-	}
-	if d.name.Kind == message.Topic {
-		b.topics = slices.DeleteFunc(b.topics, func(o *destination) bool { return o == d })
-	}
-	b.networks.pageLoaded(d)
-	b.endBrowses(d)
-	b.adviseDestination(d, message.RemoveDestination)
-	b.tell(Event{Kind: DestinationRemoved, Dest: d.name})
-	return nil
-}
-
-// keepNextDest has the next start give no number again that was given: the highest may be gone with
-// its header.
-func (j *journal) keepNextDest() {
-	j.add(putNextDest(j.b.nextDest))
 }
 
 // queueHost is what a queue asks of the broker.

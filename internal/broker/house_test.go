@@ -132,10 +132,16 @@ func (h *house) unreadable() error {
 // open makes a house, over the disk of an earlier one if there is one.
 func open(t *testing.T, disk *mem.Store, change func(*Options)) *house {
 	t.Helper()
+	return openAt(t, 0, disk, change)
+}
+
+// openAt is open at a time.
+func openAt(t *testing.T, now time.Duration, disk *mem.Store, change func(*Options)) *house {
+	t.Helper()
 	if disk == nil {
 		disk = mem.New()
 	}
-	h := &house{t: t, disk: disk}
+	h := &house{t: t, now: now, disk: disk}
 	headers, err := disk.Headers()
 	if err != nil {
 		t.Fatal(err)
@@ -149,6 +155,9 @@ func open(t *testing.T, disk *mem.Store, change func(*Options)) *house {
 		t.Fatal(err)
 	}
 	if o.NextSequence, err = NextSequence(disk); err != nil {
+		t.Fatal(err)
+	}
+	if o.PeersSeen, err = PeersSeen(disk); err != nil {
 		t.Fatal(err)
 	}
 	h.b = New(h, h, headers, o)

@@ -19,9 +19,9 @@ type networks struct {
 	// loads are what waits for a page of a queue, or for its end.
 	loads map[*destination][]func()
 	pages map[message.BrokerID]pageEnd // of the rounds about copies in doubt
-	heard map[message.BrokerID]bool    // peers that forwarded something since the start
 	// patience is how long copies may be in doubt toward peers that told it, as the store has it.
 	patience map[message.BrokerID]time.Duration
+	seen     map[message.BrokerID]*sighting
 
 	mirrored map[message.BrokerID]*mirrored
 	actors   map[actor]*rights
@@ -49,8 +49,8 @@ func (n *networks) init() {
 	n.subs = map[message.ConsumerID]*netSub{}
 	n.loads = map[*destination][]func(){}
 	n.pages = map[message.BrokerID]pageEnd{}
-	n.heard = map[message.BrokerID]bool{}
 	n.actors = map[actor]*rights{}
+	n.seen = map[message.BrokerID]*sighting{}
 	n.mirrored = map[message.BrokerID]*mirrored{}
 	n.patience = map[message.BrokerID]time.Duration{}
 }
@@ -293,6 +293,7 @@ func (n *netSub) verdict(d *destination, m *message.Message, redelivery int32,
 
 // Take implements queue.Subscriber.
 func (n *netSub) Take(c *queue.Copy) bool {
+	n.b.see(n.sub.Peer)
 	c.Owner = n
 	d := n.b.dests[c.Message.Destination]
 	n.inFlight++

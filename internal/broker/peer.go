@@ -6,20 +6,12 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"hopwire/internal/broker/audit"
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
 	"hopwire/internal/store"
-)
-
-// receiptsKept is how many receipts of each peer and destination are kept at least, receiptsMost
-// what they may grow to: some 40 MB.
-const (
-	receiptsKept = 2000
-	receiptsMost = 1 << 18
 )
 
 // markBlock is how far ahead a destination's mark toward a peer is raised.
@@ -31,115 +23,12 @@ func (b *Broker) Receive(m *message.Message, from network.Peer, done func(error)
 	b.run(&arrival{b: b, m: m, wire: m.Destination, peer: &from, done: done})
 }
 
-// loadReceipts makes sure that the receipts of the destination are in memory when the message may
-// have been here before: it comes from a peer, or from a client that failed over to us.
-func (b *Broker) loadReceipts(a *arrival) outcome {
-	if a.m.Destination.IsAdvisory() {
-		return proceed
-	}
-	loaded := true
-	switch again := func() { b.run(a) }; {
-	case a.peer != nil:
-		loaded = b.withReceipts(b.wireDestination(a.wire), a.peer, again)
-	case a.conn != nil && a.conn.info.FailoverReconnect && a.tx != nil:
-		loaded = b.haveReceipts(b.wireDestination(a.wire), a.loaded)
-	case a.conn != nil && a.conn.info.FailoverReconnect:
-		loaded = b.haveReceipts(b.wireDestination(a.wire), again)
-	}
-	if loaded {
-		return proceed
-	}
-	if a.tx != nil { // which must not commit without it
-		a.wait = &parking{loads: true, size: a.m.Size()}
-		a.conn.parkedBytes += a.wait.size
-		a.tx.parked = append(a.tx.parked, a)
-	}
-	return parkedHere
-}
-
-// loaded goes on with a transaction's send whose receipts are in memory, unless that ended.
-func (a *arrival) loaded() {
-	if a.wait == nil {
-		return
-	}
-	a.leavePark()
-	a.tx.parked = slices.DeleteFunc(a.tx.parked, func(o *arrival) bool { return o == a })
-	a.b.run(a)
-}
-
-// withReceipts is haveReceipts for what comes from a peer.
-func (b *Broker) withReceipts(d *destination, peer *network.Peer, f func()) bool {
-	if !b.haveReceipts(d, f) {
-		return false
-	}
-	// A peer that asked before it sent, or has larger windows since, may need more.
-	d.receipts.Raise(peer.ID, receiptLimit(d, peer))
-	return true
-}
-
-// receiptLimit gives how many receipts of the peer must be kept: twice what it may have in doubt.
-// It asks about all of that before it sends anything new over the link. That is one window, and one
-// for each network subscription here (the consumers of brokers behind us, which a peer need not
-// fold), and one for each consumer when it folds none. A limit is only raised (audit.Receipts):
-// consumers that are gone leave copies that may still be in doubt.
-func receiptLimit(d *destination, peer *network.Peer) int {
-	windows := 1 + len(d.nets)
-	if peer.PerConsumer {
-		windows += len(d.consumers)
-	}
-	return min(receiptsMost, max(receiptsKept, 2*min(peer.Prefetch, prefetchMost)*windows))
-}
-
-// haveReceipts reports whether the receipts of all peers are in memory; if not, f runs when they
-// are, behind all that waited before. Of all peers, since a copy that came by one may come again by
-// another, or from the client that sent it.
-func (b *Broker) haveReceipts(d *destination, f func()) bool {
-	if d.receipts != nil {
-		return true
-	}
-	if !b.opt.Persistent || !d.stores() {
-		d.receipts, d.went = audit.NewReceipts(), nil // nothing was here before
-		return true
-	}
-	d.loading = append(d.loading, f)
-	if len(d.loading) == 1 {
-		b.readReceipts(d)
-	}
-	return false
-}
-
-// readReceipts reads the receipts of a destination, until it can.
-func (b *Broker) readReceipts(d *destination) {
-	b.journal.beforeRead(func() {
-		b.journal.storage.Receipts(d.id, func(peers []store.PeerReceipts, err error) {
-			if err != nil && !d.gone {
-				b.tell(Event{Kind: StoreTrouble, Dest: d.name,
-					Text: "the receipts of peers could not be read: " + err.Error()})
-				b.env.After(time.Second, func() { b.readReceipts(d) })
-				return
-			}
-			d.receipts = audit.NewReceipts()
-			for _, p := range peers {
-				for _, r := range p.List {
-					d.receipts.Restore(p.Peer, r.N, r.Key)
-				}
-				d.receipts.Continue(p.Peer, p.Next)
-			}
-			waiting := slices.Concat(d.went, d.loading)
-			d.went, d.loading = nil, nil
-			for _, f := range waiting {
-				f()
-			}
-		})
-	})
-}
-
 // stores reports whether messages of the destination can be in the store.
 func (d *destination) stores() bool { return d.name.Kind == message.Queue }
 
 // claimFromPeer tests an arrival against the receipts and claims it.
 func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
-	b.networks.heard[a.peer.ID] = true
+	b.see(a.peer.ID).heard = true
 	a.key = message.Receipt(a.m, a.wire, a.m.BrokerPath, b.opt.ID)
 	known := d.receipts.Look(a.key)
 	if known == audit.Unknown && !message.Visited(a.m.BrokerPath, b.opt.ID) &&
@@ -177,13 +66,6 @@ func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
 		b.dropReceipts(d, peer, below)
 	}
 	return proceed
-}
-
-func (b *Broker) dropReceipts(d *destination, peer message.BrokerID, below uint64) {
-	if b.opt.Persistent && d.stores() {
-		b.journal.add(store.Op{Kind: store.DropReceipts, Dest: d.id, Peer: peer,
-			Receipt: store.Receipt{N: below}})
-	}
 }
 
 // Known implements bridge.Local: it answers from durable receipts only, so what is on its way to
@@ -244,7 +126,8 @@ func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey,
 			known[i] = d != nil && d.receipts != nil &&
 				d.receipts.Look(k.Key) == audit.Durable && !d.receipts.WentBack(k.Key, peer)
 		}
-		done(known, !b.networks.heard[peer])
+		s := b.networks.seen[peer]
+		done(known, s == nil || !s.heard)
 	})
 }
 
@@ -288,6 +171,7 @@ func (b *Broker) raiseMark(d *destination, peer message.BrokerID, seq uint64, s 
 		d.marks = map[message.BrokerID]uint64{}
 	}
 	if d.marks[peer] <= seq {
+		b.see(peer)
 		d.marks[peer] = seq + markBlock
 		b.journal.touch(d)
 	}

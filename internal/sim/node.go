@@ -159,6 +159,10 @@ func (n *Node) Start() {
 	if err != nil {
 		panic(err)
 	}
+	seen, err := broker.PeersSeen(n.disk.store)
+	if err != nil {
+		panic(err)
+	}
 	n.w.trace("%s: starts, %d stored destinations", n.cfg.Name, len(headers))
 	store, local, clock := n.cfg.Plant.around(l)
 	if p := n.cfg.Plant; p != nil && p.Headers != nil {
@@ -168,7 +172,8 @@ func (n *Node) Start() {
 		Name: n.cfg.Name, ID: n.ID(), URL: "sim://" + n.cfg.Name,
 		Persistent: !n.cfg.Volatile, Advisories: !n.cfg.NoAdvisories, Policies: n.cfg.Policies,
 		MemoryLimitBytes: n.cfg.MemoryLimit, StoreLimitBytes: n.cfg.StoreLimit,
-		NextDest: next, NextSequence: sequence, DoubtPatience: patience, Observe: l.observe,
+		NextDest: next, NextSequence: sequence, DoubtPatience: patience,
+		PeersSeen: seen, Observe: l.observe,
 		Authenticator: n,
 		PeerAsks: func(from network.Asker, links []message.ConnectionID) int {
 			return l.home.EndOthers(from, links)

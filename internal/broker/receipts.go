@@ -1,0 +1,132 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"hopwire/internal/broker/audit"
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+	"hopwire/internal/store"
+)
+
+// receiptsKept is how many receipts of each peer and destination are kept at least, receiptsMost
+// what they may grow to: some 40 MB.
+const (
+	receiptsKept = 2000
+	receiptsMost = 1 << 18
+)
+
+// loadReceipts makes sure that the receipts of the destination are in memory when the message may
+// have been here before: it comes from a peer, or from a client that failed over to us.
+func (b *Broker) loadReceipts(a *arrival) outcome {
+	if a.m.Destination.IsAdvisory() {
+		return proceed
+	}
+	loaded := true
+	switch again := func() { b.run(a) }; {
+	case a.peer != nil:
+		loaded = b.withReceipts(b.wireDestination(a.wire), a.peer, again)
+	case a.conn != nil && a.conn.info.FailoverReconnect && a.tx != nil:
+		loaded = b.haveReceipts(b.wireDestination(a.wire), a.loaded)
+	case a.conn != nil && a.conn.info.FailoverReconnect:
+		loaded = b.haveReceipts(b.wireDestination(a.wire), again)
+	}
+	if loaded {
+		return proceed
+	}
+	if a.tx != nil { // which must not commit without it
+		a.wait = &parking{loads: true, size: a.m.Size()}
+		a.conn.parkedBytes += a.wait.size
+		a.tx.parked = append(a.tx.parked, a)
+	}
+	return parkedHere
+}
+
+// loaded goes on with a transaction's send whose receipts are in memory, unless that ended.
+func (a *arrival) loaded() {
+	if a.wait == nil {
+		return
+	}
+	a.leavePark()
+	a.tx.parked = slices.DeleteFunc(a.tx.parked, func(o *arrival) bool { return o == a })
+	a.b.run(a)
+}
+
+// withReceipts is haveReceipts for what comes from a peer.
+func (b *Broker) withReceipts(d *destination, peer *network.Peer, f func()) bool {
+	if !b.haveReceipts(d, f) {
+		return false
+	}
+	// A peer that asked before it sent, or has larger windows since, may need more.
+	d.receipts.Raise(peer.ID, receiptLimit(d, peer))
+	return true
+}
+
+// receiptLimit gives how many receipts of the peer must be kept: twice what it may have in doubt.
+// It asks about all of that before it sends anything new over the link. That is one window, and one
+// for each network subscription here (the consumers of brokers behind us, which a peer need not
+// fold), and one for each consumer when it folds none. A limit is only raised (audit.Receipts):
+// consumers that are gone leave copies that may still be in doubt.
+func receiptLimit(d *destination, peer *network.Peer) int {
+	windows := 1 + len(d.nets)
+	if peer.PerConsumer {
+		windows += len(d.consumers)
+	}
+	return min(receiptsMost, max(receiptsKept, 2*min(peer.Prefetch, prefetchMost)*windows))
+}
+
+// haveReceipts reports whether the receipts of all peers are in memory; if not, f runs when they
+// are, behind all that waited before. Of all peers, since a copy that came by one may come again by
+// another, or from the client that sent it.
+func (b *Broker) haveReceipts(d *destination, f func()) bool {
+	if d.receipts != nil {
+		return true
+	}
+	if !b.opt.Persistent || !d.stores() {
+		d.receipts, d.went = audit.NewReceipts(), nil // nothing was here before
+		return true
+	}
+	d.loading = append(d.loading, f)
+	if len(d.loading) == 1 {
+		b.readReceipts(d)
+	}
+	return false
+}
+
+// readReceipts reads the receipts of a destination, until it can.
+func (b *Broker) readReceipts(d *destination) {
+	b.journal.beforeRead(func() {
+		b.journal.storage.Receipts(d.id, func(peers []store.PeerReceipts, err error) {
+			if err != nil && !d.gone {
+				b.tell(Event{Kind: StoreTrouble, Dest: d.name,
+					Text: "the receipts of peers could not be read: " + err.Error()})
+				b.env.After(time.Second, func() { b.readReceipts(d) })
+				return
+			}
+			d.receipts = audit.NewReceipts()
+			for _, p := range peers {
+				if len(p.List) > 0 && !d.gone && b.unseen(p.Peer) {
+					b.dropReceipts(d, p.Peer, p.Next)
+					p.List = nil
+				}
+				for _, r := range p.List {
+					d.receipts.Restore(p.Peer, r.N, r.Key)
+				}
+				d.receipts.Continue(p.Peer, p.Next)
+			}
+			waiting := slices.Concat(d.went, d.loading)
+			d.went, d.loading = nil, nil
+			for _, f := range waiting {
+				f()
+			}
+		})
+	})
+}
+
+func (b *Broker) dropReceipts(d *destination, peer message.BrokerID, below uint64) {
+	if b.opt.Persistent && d.stores() {
+		b.journal.add(store.Op{Kind: store.DropReceipts, Dest: d.id, Peer: peer,
+			Receipt: store.Receipt{N: below}})
+	}
+}
