@@ -304,12 +304,7 @@ func (c *Connection) release() {
 	c.opened = false
 	b := c.b
 	delete(b.connections, c.id)
-	for i, o := range b.connOrder {
-		if o == c {
-			b.connOrder = append(b.connOrder[:i], b.connOrder[i+1:]...)
-			break
-		}
-	}
+	drop(&b.connOrder, c)
 	if b.clientIDs[c.clientID] == c {
 		delete(b.clientIDs, c.clientID)
 	}

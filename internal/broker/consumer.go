@@ -195,29 +195,15 @@ func (s *consumer) detach(d *destination) {
 	if p := s.pull; p != nil && p.waits == d {
 		defer p.nothing()
 	}
-	d.dropConsumer(s)
-	for i, cs := range s.slots {
+	drop(&d.consumers, s)
+	for _, cs := range s.slots {
 		if cs.dest == d {
 			d.queue.Detach(cs.slot)
-			s.slots = append(s.slots[:i], s.slots[i+1:]...)
+			drop(&s.slots, cs)
 			break
 		}
 	}
-	for i, t := range s.topics {
-		if t == d {
-			s.topics = append(s.topics[:i], s.topics[i+1:]...)
-			break
-		}
-	}
-}
-
-func (d *destination) dropConsumer(s *consumer) {
-	for i, o := range d.consumers {
-		if o == s {
-			d.consumers = append(d.consumers[:i], d.consumers[i+1:]...)
-			return
-		}
-	}
+	drop(&s.topics, d)
 }
 
 // Gate implements queue.Subscriber.
@@ -312,12 +298,7 @@ func (s *consumer) end(last int64) {
 	s.ended = true
 	c := s.conn
 	delete(c.consumers, s.info.ID)
-	for i, o := range c.order {
-		if o == s {
-			c.order = append(c.order[:i], c.order[i+1:]...)
-			break
-		}
-	}
+	drop(&c.order, s)
 	if s.browse != nil {
 		s.browse.stop()
 		return
@@ -336,11 +317,11 @@ func (s *consumer) end(last int64) {
 	s.b.advisories.drop(s)
 	s.giveBack(last)
 	for _, cs := range s.slots {
-		cs.dest.dropConsumer(s)
+		drop(&cs.dest.consumers, s)
 		cs.dest.queue.Detach(cs.slot)
 	}
 	for _, d := range s.topics {
-		d.dropConsumer(s)
+		drop(&d.consumers, s)
 	}
 	s.backlog.release()
 	s.slots, s.topics = nil, nil
@@ -412,6 +393,7 @@ func (s *consumer) holds(sequence int64) bool {
 	return found
 }
 
+// without is drop for lists that are walked meanwhile: it makes another.
 func without(list []*consumer, s *consumer) []*consumer {
 	for i, o := range list {
 		if o == s {

@@ -58,11 +58,13 @@ func (l *durables) add(s *subscription) {
 }
 
 func (l *durables) remove(s *subscription) {
-	is := func(o *subscription) bool { return o == s }
-	l.list = slices.DeleteFunc(l.list, is)
-	l.patterns = slices.DeleteFunc(l.patterns, is)
+	drop(&l.list, s)
+	drop(&l.patterns, s)
 	for m := range s.names() {
-		if l.naming[m] = slices.DeleteFunc(l.naming[m], is); len(l.naming[m]) == 0 {
+		list := l.naming[m]
+		if drop(&list, s); len(list) > 0 {
+			l.naming[m] = list
+		} else {
 			delete(l.naming, m)
 		}
 	}
@@ -260,7 +262,7 @@ func (s *subscription) remove(r message.Reason, why string) {
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
 	delete(b.subscriptions, s.key)
-	b.order = slices.DeleteFunc(b.order, func(o *destination) bool { return o == d })
+	drop(&b.order, d)
 	b.durables.remove(s)
 	for _, h := range s.shares {
 		h.log.shares = slices.DeleteFunc(h.log.shares, func(o *share) bool { return o == h })

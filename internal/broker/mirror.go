@@ -141,7 +141,7 @@ func (c *Connection) own(d *destination) {
 	case d.owner == c, !its && (d.owner != nil || d.ownerPeer != ""):
 		return
 	case d.owner != nil:
-		d.owner.temps = slices.DeleteFunc(d.owner.temps, func(o *destination) bool { return o == d })
+		drop(&d.owner.temps, d)
 	case d.unsure:
 		d.vouch(nil)
 	}
@@ -159,7 +159,7 @@ func (c *Connection) disown(d *destination) {
 		_ = c.b.removeTemp(d) // forced: nothing can forbid it
 		return
 	}
-	c.temps = slices.DeleteFunc(c.temps, func(o *destination) bool { return o == d })
+	drop(&c.temps, d)
 	d.owner = nil
 	c.b.adviseDestination(d, message.AddDestination)
 }

@@ -201,19 +201,14 @@ func (b *Broker) Unsubscribe(id message.ConsumerID) {
 		return
 	}
 	delete(b.networks.subs, id)
-	for i, o := range b.networks.order {
-		if o == n {
-			b.networks.order = append(b.networks.order[:i], b.networks.order[i+1:]...)
-			break
-		}
-	}
+	drop(&b.networks.order, n)
 	for _, cs := range n.slots {
 		n.giveBack(cs.dest)
-		cs.dest.dropNet(n)
+		drop(&cs.dest.nets, n)
 		cs.dest.queue.Detach(cs.slot)
 	}
 	for _, d := range n.topics {
-		d.dropNet(n)
+		drop(&d.nets, n)
 	}
 	n.loseTopics()
 	n.slots, n.topics = nil, nil
@@ -230,30 +225,16 @@ func (n *netSub) giveBack(d *destination) {
 
 // orphan takes the subscription off a destination that goes.
 func (n *netSub) orphan(d *destination) {
-	d.dropNet(n)
-	for i, cs := range n.slots {
+	drop(&d.nets, n)
+	for _, cs := range n.slots {
 		if cs.dest == d {
 			n.inFlight -= len(d.queue.OutOf(n))
 			d.queue.Detach(cs.slot)
-			n.slots = append(n.slots[:i], n.slots[i+1:]...)
+			drop(&n.slots, cs)
 			break
 		}
 	}
-	for i, t := range n.topics {
-		if t == d {
-			n.topics = append(n.topics[:i], n.topics[i+1:]...)
-			break
-		}
-	}
-}
-
-func (d *destination) dropNet(n *netSub) {
-	for i, o := range d.nets {
-		if o == n {
-			d.nets = append(d.nets[:i], d.nets[i+1:]...)
-			return
-		}
-	}
+	drop(&n.topics, d)
 }
 
 func (n *netSub) room() bool { return n.inFlight < int(n.sub.Info.PrefetchSize) && !n.full }

@@ -363,22 +363,13 @@ func (b *Broker) Resolve(peer message.BrokerID, refs []message.CopyRef, how netw
 			b.tell(Event{Kind: DoubtReleased, Reason: message.InDoubt, Dest: d.name,
 				Text: c.Message.ID.String() + " toward " + string(peer), Count: 1})
 		}
-		if c.Doubts = withoutPeer(c.Doubts, peer); len(c.Doubts) == 0 {
+		is := func(p message.BrokerID) bool { return p == peer }
+		if c.Doubts = slices.DeleteFunc(c.Doubts, is); len(c.Doubts) == 0 {
 			b.forwarded(d, c, "")
 			d.queue.Place(c)
 		}
 	}
 	b.relieve()
-}
-
-func withoutPeer(list []message.BrokerID, peer message.BrokerID) []message.BrokerID {
-	var out []message.BrokerID
-	for _, p := range list {
-		if p != peer {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // prefetchMost is what a peer's claim of its prefetch is believed at most.

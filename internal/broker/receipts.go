@@ -49,7 +49,7 @@ func (a *arrival) loaded() {
 		return
 	}
 	a.leavePark()
-	a.tx.parked = slices.DeleteFunc(a.tx.parked, func(o *arrival) bool { return o == a })
+	drop(&a.tx.parked, a)
 	a.b.run(a)
 }
 

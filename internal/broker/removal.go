@@ -7,6 +7,13 @@ import (
 	"hopwire/internal/store"
 )
 
+// drop takes x out of a list. Whoever walks the list meanwhile walks a clone.
+func drop[T comparable](list *[]T, x T) {
+	if i := slices.Index(*list, x); i >= 0 {
+		*list = append((*list)[:i], (*list)[i+1:]...)
+	}
+}
+
 // removeDestination deletes a destination at a client's word, with all its messages. It fails while
 // somebody consumes, unless forced; of a topic also while a durable subscription of more than it is
 // in use or keeps messages.
@@ -55,20 +62,15 @@ func (b *Broker) removeFor(d *destination, force bool, r message.Reason, what st
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
 	if d.owner != nil {
-		d.owner.temps = slices.DeleteFunc(d.owner.temps, func(o *destination) bool { return o == d })
+		drop(&d.owner.temps, d)
 	}
 	if d.queue != nil {
 		b.firstSeq = max(b.firstSeq, d.queue.NextSeq())
 	}
 	delete(b.dests, d.name)
-	for i, o := range b.order {
-		if o == d {
-			b.order = append(b.order[:i], b.order[i+1:]...)
-			break
-		}
-	}
+	drop(&b.order, d)
 	if d.name.Kind == message.Topic {
-		b.topics = slices.DeleteFunc(b.topics, func(o *destination) bool { return o == d })
+		drop(&b.topics, d)
 	}
 	b.networks.pageLoaded(d)
 	b.endBrowses(d)

@@ -147,7 +147,7 @@ func (r *replies) leave(a *arrival) {
 	if list[0] == a {
 		list = list[1:]
 	} else {
-		list = slices.DeleteFunc(list, func(o *arrival) bool { return o == a })
+		drop(&list, a)
 	}
 	if len(list) == 0 {
 		delete(r.waiting, to)
@@ -166,7 +166,7 @@ func (b *Broker) announced(to message.Destination) {
 		a := r.waiting[to][0]
 		r.leave(a)
 		if a.tx != nil {
-			a.tx.parked = slices.DeleteFunc(a.tx.parked, func(o *arrival) bool { return o == a })
+			drop(&a.tx.parked, a)
 		}
 		b.run(a)
 	}

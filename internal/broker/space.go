@@ -226,7 +226,7 @@ func (c *Connection) pace() {
 	if hold {
 		c.b.held = append(c.b.held, c)
 	} else {
-		c.b.held = slices.DeleteFunc(c.b.held, func(o *Connection) bool { return o == c })
+		drop(&c.b.held, c)
 	}
 }
 

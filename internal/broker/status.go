@@ -10,15 +10,15 @@ import (
 
 // Status is the broker at one moment, for people and programs that watch it.
 type Status struct {
-	Name         string
-	ID           message.BrokerID
-	Connections  int
-	Counts       Counts
-	MemoryBytes  int64
-	MemoryLimit  int64
-	StoreBytes   int64
-	StoreFull    bool
-	Destinations []DestinationStatus
+	Name             string
+	ID               message.BrokerID
+	Connections      int
+	Counts           Counts
+	MemoryBytes      int64
+	MemoryLimitBytes int64
+	StoreBytes       int64
+	StoreFull        bool
+	Destinations     []DestinationStatus
 	// Subscriptions are the durable ones, in the order of their making.
 	Subscriptions []SubscriptionStatus
 	// Transactions are the prepared XA branches, in this order.
@@ -71,7 +71,7 @@ type DestinationStatus struct {
 func (b *Broker) Status() Status {
 	space := b.journal.storage.Space()
 	s := Status{Name: b.opt.Name, ID: b.opt.ID, Connections: len(b.connOrder), Counts: b.counts,
-		MemoryBytes: b.memory.Used(), MemoryLimit: b.memory.Limit(),
+		MemoryBytes: b.memory.Used(), MemoryLimitBytes: b.memory.Limit(),
 		StoreBytes: space.UsedBytes, StoreFull: space.Full, Transactions: b.transactions()}
 	s.Counts.Reasons = copyReasons(b.counts.Reasons)
 	budget := waitsOfAll

@@ -62,7 +62,7 @@ func printStatus(out io.Writer, st *manage.Status, all bool) {
 	}
 	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s of %s  store %s%s\n",
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), count(st.Connections, "connection"),
-		bytes(st.MemoryBytes), bytes(st.MemoryLimit), bytes(st.StoreBytes),
+		bytes(st.MemoryBytes), bytes(st.MemoryLimitBytes), bytes(st.StoreBytes),
 		mark(st.StoreFull, " FULL"))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {

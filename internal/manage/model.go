@@ -53,14 +53,14 @@ type Status struct {
 	// Subscriptions are the durable ones.
 	Subscriptions []Subscription `json:"subscriptions,omitempty"`
 	// Transactions are the prepared XA branches, which wait for their transaction manager.
-	Transactions []Transaction `json:"transactions,omitempty"`
-	Connections  int           `json:"connections"`
-	MemoryBytes  int64         `json:"memoryBytes"`
-	MemoryLimit  int64         `json:"memoryLimitBytes"`
-	StoreBytes   int64         `json:"storeBytes"`
-	StoreFull    bool          `json:"storeFull"`
-	Totals       Totals        `json:"totals"`
-	Reasons      []ReasonCount `json:"reasons"`
+	Transactions     []Transaction `json:"transactions,omitempty"`
+	Connections      int           `json:"connections"`
+	MemoryBytes      int64         `json:"memoryBytes"`
+	MemoryLimitBytes int64         `json:"memoryLimitBytes"`
+	StoreBytes       int64         `json:"storeBytes"`
+	StoreFull        bool          `json:"storeFull"`
+	Totals           Totals        `json:"totals"`
+	Reasons          []ReasonCount `json:"reasons"`
 }
 
 // Connector is a transport connector: a port.
@@ -218,7 +218,7 @@ type ExplanationOfWay struct {
 // FromBroker fills in what the core tells.
 func (s *Status) FromBroker(b broker.Status) {
 	s.Broker, s.ID, s.Connections = b.Name, string(b.ID), b.Connections
-	s.MemoryBytes, s.MemoryLimit = b.MemoryBytes, b.MemoryLimit
+	s.MemoryBytes, s.MemoryLimitBytes = b.MemoryBytes, b.MemoryLimitBytes
 	s.StoreBytes, s.StoreFull = b.StoreBytes, b.StoreFull
 	s.Totals = Totals{Enqueued: b.Counts.Enqueued, Dequeued: b.Counts.Dequeued,
 		Dispatched: b.Counts.Dispatched, Expired: b.Counts.Expired,
