@@ -142,8 +142,8 @@ func TestWhatABridgesDemandMakesIsAMirror(t *testing.T) {
 // told has a peer announce tempQueue, or tell that it is gone there.
 func (h *house) told(op message.DestinationOp, path ...message.BrokerID) {
 	h.t.Helper()
-	if err := h.b.Temp(network.Peer{ID: path[len(path)-1]}, &message.DestinationInfo{Destination: tempQueue, Op: op,
-		BrokerPath: path}); err != nil {
+	info := &message.DestinationInfo{Destination: tempQueue, Op: op, BrokerPath: path}
+	if err := h.b.Temp(network.Peer{ID: path[len(path)-1]}, info); err != nil {
 		h.t.Fatal(err)
 	}
 	h.turn()

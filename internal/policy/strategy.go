@@ -116,7 +116,7 @@ type DeadLetter struct {
 
 	ProcessExpired       bool          // default true
 	ProcessNonPersistent bool          // default false
-	EnableAudit          bool          // an id is dead-lettered once; default true
+	EnableAudit          bool          // an id is dead-lettered once; carried alone; default true
 	MaxProducersToAudit  int           // default 64
 	MaxAuditDepth        int           // default 2048
 	Expiration           time.Duration // of the copies; default 0, never
