@@ -16,8 +16,9 @@ func xid(n int) message.TransactionID {
 
 // step is one step of a branch; it gives the vote, the code of an XAException, or what else came.
 func (g *guest) step(tx message.TransactionID, how message.TransactionType) string {
-	e := g.do(&message.TransactionInfo{Connection: g.id, ID: tx, Type: how})
-	return g.outcome(g.number, e)
+	n := g.hand(&message.TransactionInfo{Connection: g.id, ID: tx, Type: how})
+	g.h.turn()
+	return g.outcome(n, nil)
 }
 
 func (g *guest) outcome(n int32, e *message.Throwable) string {
@@ -180,9 +181,9 @@ func (h *house) over(what string) {
 	}
 }
 
-// goAway closes a client's connection, so that what it had is not redelivered.
+// goAway closes a client's connection, if it still has one, so that what it had is not redelivered.
 func (r *reader) goAway() {
-	r.do(&message.RemoveInfo{Object: r.Connection.id, LastDelivered: message.LastDeliveredUnset})
+	r.hand(&message.RemoveInfo{Object: r.Connection.id, LastDelivered: message.LastDeliveredUnset})
 	r.Gone()
 	r.h.turn()
 }

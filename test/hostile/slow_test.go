@@ -147,8 +147,8 @@ func TestATopicSubscriberThatNeverAcknowledgesIsBounded(t *testing.T) {
 	t.Log(p.awaitLog(0, "reason=MEMORY_FULL"))
 	s := p.status()
 	grown := p.peakRSS() - before
-	t.Logf("%d MiB more; memory %d KiB of %d; %+v", grown>>20, s.MemoryBytes>>10, s.MemoryLimit>>10,
-		s.Destinations)
+	t.Logf("%d MiB more; memory %d KiB of %d; %+v", grown>>20, s.MemoryBytes>>10,
+		s.MemoryLimitBytes>>10, s.Destinations)
 	// The sender asks for no answers and has no window: it is not read any more.
 	if grown > 100<<20 || s.MemoryBytes > 25<<20 {
 		t.Errorf("memory grew by %d MiB", grown>>20)
