@@ -35,7 +35,8 @@ type worker struct {
 
 func TestKilledAtAnyMomentNothingConfirmedIsLostOrDoubled(t *testing.T) {
 	p := newProcess(t, setup{unborn: true})
-	lanes := []lane{&flow{queue: "PLAIN"}, &flow{queue: "FLOW", taken: true}, &sends{}, &moves{}}
+	lanes := []lane{&flow{queue: "PLAIN"}, &flow{queue: "FLOW", taken: true}, &sends{}, &moves{},
+		&branches{}}
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 5))
 	until := time.Now().Add(need.SoakTime(t))
 	slowest, round := time.Duration(0), 0
