@@ -132,11 +132,11 @@ func (l *branches) decide(t *testing.T, p *process) {
 			t.Fatalf("recover gives a %T", found)
 		}
 		x := k.branch(string(id.GlobalTransactionID))
-		if how := byte(openwire.TransactionCommitTwoPhase); l.decided.keys[x.global()] {
-			x.step(how)
-		} else {
-			x.step(openwire.TransactionRollback)
+		how := openwire.TransactionRollback
+		if l.decided.keys[x.global()] {
+			how = openwire.TransactionCommitTwoPhase
 		}
+		x.step(how)
 	}
 	k.c.Close()
 }
