@@ -218,7 +218,7 @@ func (s *denials) rows(d message.Destination) (rows []ExplainRow) {
 		rows = append(rows, ExplainRow{Reason: message.AccessDenied, Count: x.n,
 			Who: "refused: user " + k.user + ", who may not " + k.words + " " + k.dest.String() +
 				"; last " + x.who,
-			Releases: releases[message.AccessDenied]})
+			Releases: message.AccessDenied.Releases()})
 	}
 	return rows
 }

@@ -35,40 +35,6 @@ type ExplainRow struct {
 	last *queue.Copy // counted; a bridge may have several subscriptions
 }
 
-// releases says, per reason, what would change it.
-var releases = map[message.Reason]string{
-	message.NoConsumer:           "a consumer, here or on a broker that a bridge leads to",
-	message.SelectorNoMatch:      "a consumer whose selector takes the message",
-	message.WindowFull:           "an acknowledgement by the consumer, or a larger prefetch",
-	message.GroupOwned:           "the end of the consumer that has the message group, or the group's",
-	message.ExclusiveOwned:       "the end of the exclusive consumer",
-	message.NotStarted:           "more consumers, or time (timeBeforeDispatchStarts)",
-	message.LinkFull:             "the client or peer, when it reads what waits for it",
-	message.NoLocal:              "a consumer on another connection",
-	message.NotTarget:            "the consumer it is meant for",
-	message.Committing:           "the store's answer",
-	message.InFlight:             "its acknowledgement, or the end of that consumer",
-	message.InTransaction:        "the commit or rollback of the transaction",
-	message.InDoubt:              "the peer, when its bridge is back, or the end of inDoubtTimeout",
-	message.AlreadyVisited:       "nothing: the peer is in the message's broker path",
-	message.ReplayOff:            "replayWhenNoConsumers, or a consumer here",
-	message.ReplayDelay:          "time (replayDelay)",
-	message.LocalConsumerPresent: "the local consumer's end",
-	message.TTLMessage:           "a higher messageTTL or networkTTL of the connector",
-	message.RateLimit:            "time (rateLimit, rateDuration)",
-	message.FrameTooBig:          "a larger maxFrameSize at the peer",
-	message.NotEncodable:         "a consumer here, or a newer peer",
-	message.RemoteDenied:         "rights for the bridge's user at the peer; it is tried again",
-	message.RemoteWindowFull:     "room at the peer",
-	message.RemoteSilent:         "an answer of the peer",
-	message.BridgeDown:           "the bridge, which is trying to connect",
-	message.Expired:              "the next search for expired messages (expireMessagesPeriod)",
-	message.MemoryFull:           "consumers, or a larger limit", // see memoryReleases
-	message.StoreFull:            "consumers, or disk space",
-	message.AccessDenied:         "the right, in the authorizationMap of this broker",
-	message.TempUnseen:           "the bridge that tells of the destination; soon it is refused",
-}
-
 // explainSlice is how many copies one slice of an explanation looks at.
 const explainSlice = 1000
 
@@ -351,7 +317,7 @@ func (e *explainer) releases(r message.Reason) string {
 	case r == message.MemoryFull:
 		return e.b.memoryReleases(e.named)
 	}
-	return releases[r]
+	return r.Releases()
 }
 
 func (e *explainer) finish() {

@@ -126,7 +126,7 @@ func (r *replies) explain(to message.Destination, id *message.MessageID) *Explan
 	}
 	x := &Explanation{Status: DestinationStatus{Name: to, Parked: len(waiting)}}
 	row := ExplainRow{Reason: message.TempUnseen, Who: "replies that wait for a bridge",
-		Releases: releases[message.TempUnseen]}
+		Releases: message.TempUnseen.Releases()}
 	for _, a := range waiting {
 		if id == nil || a.m.ID == *id {
 			row.Count++

@@ -58,61 +58,6 @@ failed; 2 for a wrong command line; 3 when the broker cannot be reached.`,
 	"browseURL":  "The broker: tcp://host:port or failover:(tcp://...). Also --brokerUrl.",
 }
 
-// reasonWords are the reasons for which messages wait, in few words.
-var reasonWords = map[message.Reason]string{
-	message.NoConsumer:           "no consumer",
-	message.NoDemand:             "no demand from peers",
-	message.DemandUnseen:         "a peer's demand is not seen",
-	message.DemandRefused:        "this broker takes no subscription of a bridge",
-	message.Excluded:             "excluded by a connector",
-	message.NotIncluded:          "not included by a connector",
-	message.SelectorNoMatch:      "no selector takes them",
-	message.NoLocal:              "not for the consumer that sent them",
-	message.NotTarget:            "meant for another consumer",
-	message.WindowFull:           "the consumers' prefetch is used up",
-	message.RemoteWindowFull:     "no room at a peer",
-	message.RemoteDenied:         "a peer refuses the bridge's user",
-	message.RemoteSilent:         "a peer does not answer",
-	message.BridgeDown:           "a bridge is down",
-	message.AlreadyVisited:       "they came from that peer",
-	message.ReplayOff:            "they came from that peer",
-	message.ReplayDelay:          "replayDelay is not over",
-	message.LocalConsumerPresent: "a local consumer is there",
-	message.TTLMessage:           "messageTTL is used up",
-	message.TTLConsumer:          "consumerTTL is used up",
-	message.RateLimit:            "rate limit",
-	message.FrameTooBig:          "too large for a peer",
-	message.NotEncodable:         "cannot be written for a peer",
-	message.InDoubt:              "in doubt: a peer may have them",
-	message.InTransaction:        "a transaction is open, or prepared",
-	message.Expired:              "expired",
-	message.MemoryFull:           "sends wait for memory",
-	message.StoreFull:            "sends wait for the store",
-	message.SelfConnect:          "a bridge leads back here",
-	message.LinkFull:             "the client or peer does not read what waits for it",
-	message.Committing:           "on the way to the disk",
-	message.InFlight:             "delivered and not acknowledged",
-	message.GroupOwned:           "the consumer of their group has no room",
-	message.ExclusiveOwned:       "the exclusive consumer has no room",
-	message.RedeliveryDelay:      "the delay of their redelivery is not over",
-	message.NotStarted:           "the consumers' connections are not started",
-	message.Scheduled:            "they are for later",
-	message.DuplicateMessage:     "here before",
-	message.Poisoned:             "given up by a consumer",
-	message.DuplexMirror:         "two bridges carry the same direction",
-	message.NotDurable:           "not durable at a peer",
-	message.LoginRefused:         "a connection was refused",
-	message.AccessDenied:         "a user has not the right to",
-	message.Unsubscribed:         "their durable subscription is gone",
-	message.OfflineTimeout:       "their durable subscription's consumer stayed away",
-	message.ConnectionGone:       "their client's connection is gone",
-	message.Unreadable:           "their record cannot be read",
-	message.TransactionLimit:     "too many transactions, or sends in one",
-	message.DestinationRemoved:   "a client removed it",
-	message.AdvisoryTopic:        "sent to an advisory topic",
-	message.TempUnseen:           "replies wait until a bridge tells of it",
-}
-
 // waitsMost is how many reasons a line of status names.
 const waitsMost = 3
 
@@ -123,7 +68,7 @@ func waiting(d *manage.Destination) string {
 		if message.Reason(r) == message.Committing {
 			continue
 		}
-		text := reasonWords[message.Reason(r)]
+		text := message.Reason(r).Words()
 		if text == "" {
 			text = r
 		}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -88,14 +89,21 @@ func reasonsOf(t *testing.T) (list []message.Reason) {
 	return list
 }
 
-func TestEveryReasonHasWords(t *testing.T) {
+func TestEveryReasonHasWordsAndIsInTheDocs(t *testing.T) {
 	list := reasonsOf(t)
+	docs, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(list) < 40 {
 		t.Fatalf("%d reasons were found", len(list))
 	}
 	for _, r := range list {
-		if reasonWords[r] == "" {
+		if r.Words() == "" {
 			t.Errorf("status has no words for %s", r)
+		}
+		if !regexp.MustCompile(`(?m)^\| (\w+, )*` + string(r) + `\b`).Match(docs) {
+			t.Errorf("docs/operations.md does not tell what %s means", r)
 		}
 	}
 }
