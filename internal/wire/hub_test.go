@@ -28,6 +28,7 @@ func TestTheHubWaitsForWhatClosedSessionsWrite(t *testing.T) {
 		if err := <-flushed; err != nil {
 			t.Error(err)
 		}
+		synctest.Wait()
 		if got := f.kinds(); got != "Response" {
 			t.Errorf("the peer heard %q by then", got)
 		}
