@@ -48,8 +48,8 @@ func (h *Hub) mark(s *Session) {
 	}
 }
 
-// Flushed waits until every session that was closed has written what it was given before, or could
-// not.
+// Flushed waits until the peer of every session that was closed has read what it was given before
+// and closed in turn, or did not in time.
 func (h *Hub) Flushed(ctx context.Context) error {
 	h.mu.Lock()
 	if h.closing == 0 {

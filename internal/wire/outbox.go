@@ -242,9 +242,8 @@ const itemsKept = 64
 
 // write is the writer: its hello, then what waits, then the end.
 func (s *Session) write(first []byte) {
-	err := s.writer.Run(s.done, first)
-	s.writerEnded()
-	switch {
+	defer s.writerEnded()
+	switch err := s.writer.Run(s.done, first); {
 	case err == nil:
 	case errors.Is(err, errFlushed):
 		if !s.conn.CloseWrite() {
@@ -263,7 +262,8 @@ func (s *Session) write(first []byte) {
 	}
 }
 
-// writerEnded tells the hub, if that waits.
+// writerEnded tells the hub, if that waits. It comes after the linger: who cuts a connection before
+// its peer has closed may take away what the peer has not read yet.
 func (s *Session) writerEnded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
