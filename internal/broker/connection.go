@@ -124,7 +124,11 @@ func (b *Broker) Greeting() *message.BrokerInfo {
 // Handle executes one command of the connection and answers it if it asks for that. A broker that
 // stops takes only what ends something: what is not answered is not done.
 func (c *Connection) Handle(cmd message.Command) {
-	if c.closed || c.b.stopping && !ends(cmd) {
+	if c.closed {
+		return
+	}
+	if c.b.stopping && !c.ends(cmd) {
+		c.leaveUndone(cmd)
 		return
 	}
 	c.active = c.b.beat
@@ -154,13 +158,27 @@ func (c *Connection) Handle(cmd message.Command) {
 	c.handleInfo(cmd)
 }
 
-// ends reports whether a command ends something without beginning anything.
-func ends(cmd message.Command) bool {
-	switch cmd.(type) {
-	case *message.MessageAck, *message.RemoveInfo, *message.ShutdownInfo:
+// ends reports whether a command ends something without beginning anything. An acknowledgement in a
+// transaction ends nothing before the commit, which a broker that stops does not execute.
+func (c *Connection) ends(cmd message.Command) bool {
+	switch cmd := cmd.(type) {
+	case *message.MessageAck:
+		return cmd.Transaction.IsZero()
+	case *message.RemoveInfo, *message.ShutdownInfo:
 		return true
 	}
 	return false
+}
+
+// leaveUndone counts a send that came too late and that nobody hears of.
+func (c *Connection) leaveUndone(cmd message.Command) {
+	m, ok := cmd.(*message.Message)
+	if !ok || m.ResponseRequired || m.Destination.IsAdvisory() {
+		return
+	}
+	c.b.counts.Reasons[message.ConnectionGone]++
+	c.b.tell(Event{Kind: MessageDropped, Reason: message.ConnectionGone, Dest: m.Destination,
+		Text: m.ID.String() + ": the broker is stopping", Count: 1})
 }
 
 // handleInfo executes the commands that open, close and steer.

@@ -141,6 +141,41 @@ func TestAStopAnswersWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
+// An exception would tell the client that its transaction failed; it fails over instead.
+func TestAStopLeavesTransactionsUnanswered(t *testing.T) {
+	h := open(t, nil, func(o *Options) { o.MemoryLimitBytes = 1 << 20 })
+	q := queueNamed("q")
+	p, c := h.connect("p", "p", "", nil), h.connect("c", "c", "", nil)
+	p.produce("p", q, 1)
+	id := c.consume("c", q)
+	p.Handle(p.big("p", queueNamed("full"), 2, 2<<20, false))
+	tx := p.begin("p", 3)
+	m := p.big("p", queueNamed("full"), 3, 100, false)
+	m.Transaction = tx
+	p.Handle(m)
+	waits := p.hand(&message.TransactionInfo{Connection: "p", ID: tx, Type: message.CommitOnePhase})
+	h.turn()
+	late := p.big("p", q, 5, 10, true)
+	p.hand(p.mail("p", q, 4)) // on its way to the disk
+	h.b.EndTurn()
+	h.b.Stop(func() {})
+	own := message.TransactionID{Connection: "c", Value: 7}
+	c.hand(&message.TransactionInfo{Connection: "c", ID: own, Type: message.Begin})
+	ack := func(tx message.TransactionID) int32 {
+		return c.hand(&message.MessageAck{Consumer: id, Destination: q, Type: message.StandardAck,
+			Transaction: tx, Last: c.got[0], HasLast: true, Count: 1})
+	}
+	local, branch := ack(own), ack(xid(4))
+	p.Handle(late)
+	h.turn()
+	if p.answer(waits) != nil || c.answer(local) != nil || c.answer(branch) != nil {
+		t.Errorf("answered: %v %v %v", p.answer(waits), c.answer(local), c.answer(branch))
+	}
+	if n := h.b.counts.Reasons[message.ConnectionGone]; n != 1 {
+		t.Errorf("%d sends are counted that came too late, of one", n)
+	}
+}
+
 func TestAStopWritesWhatThereIsRoomForAgain(t *testing.T) {
 	h := open(t, nil, nil)
 	p := h.connect("p", "p", "", nil)

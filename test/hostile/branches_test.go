@@ -168,7 +168,7 @@ func (l *branches) check(t *testing.T, p *process) {
 	l.moved.clear()
 }
 
-func (l *branches) told() string {
+func (l *branches) told() (string, int) {
 	return fmt.Sprintf("XA: %d branches decided, %d messages moved by committed ones, %d confirmed",
-		l.decided.ever, l.consumed.ever, l.confirmed.ever)
+		l.decided.ever, l.consumed.ever, l.confirmed.ever), l.consumed.ever
 }

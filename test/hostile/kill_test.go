@@ -23,8 +23,8 @@ type lane interface {
 	clients(round int) []worker
 	// check takes everything that is there after the restart and compares.
 	check(t *testing.T, p *process)
-	// told is what was done so far, for the log.
-	told() string
+	// told is what was done so far, for the log, and how much of what matters.
+	told() (text string, done int)
 }
 
 // worker is a client that ends without an error when the broker goes.
@@ -57,7 +57,11 @@ func TestKilledAtAnyMomentNothingConfirmedIsLostOrDoubled(t *testing.T) {
 	}
 	t.Logf("%d kills, slowest start %v", round, slowest)
 	for _, l := range lanes {
-		t.Log(l.told())
+		text, done := l.told()
+		t.Log(text)
+		if done == 0 {
+			t.Error("nothing was done there")
+		}
 	}
 }
 

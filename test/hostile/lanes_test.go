@@ -161,9 +161,13 @@ func (l *flow) check(t *testing.T, p *process) {
 	l.clear()
 }
 
-func (l *flow) told() string {
+func (l *flow) told() (string, int) {
+	done := l.confirmed.ever
+	if l.taken {
+		done = l.consumed.ever
+	}
 	return fmt.Sprintf("%s: %d confirmed sends, %d messages received in transactions", l.queue,
-		l.confirmed.ever, l.consumed.ever)
+		l.confirmed.ever, l.consumed.ever), done
 }
 
 // sends is a queue that is sent to in transactions.
@@ -219,8 +223,8 @@ func (l *sends) check(t *testing.T, p *process) {
 	l.committed.clear()
 }
 
-func (l *sends) told() string {
-	return fmt.Sprintf("transactions of sends: %d", l.committed.ever)
+func (l *sends) told() (string, int) {
+	return fmt.Sprintf("transactions of sends: %d", l.committed.ever), l.committed.ever
 }
 
 // moves is a topic with a durable subscriber that passes on what it gets, in transactions of a
@@ -321,9 +325,9 @@ func (l *moves) check(t *testing.T, p *process) {
 	l.clear()
 }
 
-func (l *moves) told() string {
+func (l *moves) told() (string, int) {
 	return fmt.Sprintf("topic with two durables: %d confirmed, %d passed on in transactions",
-		l.confirmed.ever, l.consumed.ever)
+		l.confirmed.ever, l.consumed.ever), l.consumed.ever
 }
 
 // drain takes everything from a queue and counts the texts.

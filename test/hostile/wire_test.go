@@ -194,6 +194,9 @@ func await[T openwire.DataStructure](k *raw) T {
 		if x, ok := x.(T); ok {
 			return x
 		}
+		if x, failed := x.(*openwire.ExceptionResponse); failed {
+			k.t.Fatalf("instead of a %T came %s: %s", *new(T), x.Exception.Class, x.Exception.Message)
+		}
 	}
 }
 
