@@ -6,6 +6,7 @@ import (
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
+	"hopwire/internal/policy"
 	"hopwire/internal/store"
 )
 
@@ -102,6 +103,34 @@ func TestAFailoverResendIsKnownFromAPeersReceiptAfterARestart(t *testing.T) {
 	}
 	if n := h.b.find(queueQ).queue.Len(); n != 1 {
 		t.Errorf("%d copies, want 1", n)
+	}
+}
+
+// What a client that failed over sends again is recognised on topics, too, and whatever the policy
+// says of the audit.
+func TestAResendToATopicIsKnown(t *testing.T) {
+	for _, d := range []message.Destination{topicNamed("t"), queueNamed("q")} {
+		h := open(t, nil, func(o *Options) {
+			e := policy.NewEntry()
+			e.EnableAudit = false
+			o.Policies = &policy.Map{Default: e}
+		})
+		c := h.connect("c", "c", "", nil)
+		c.consume("c", d)
+		p := h.connect("p", "p", "", nil)
+		p.produce("p", d, 1)
+		p.produce("p", d, 2)
+		p.Gone()
+		h.turn()
+		p = &guest{h: h}
+		p.Connection = h.b.Connect(p, Remote{Address: "test"}, nil)
+		p.do(&message.ConnectionInfo{ID: "p", ClientID: "p", FailoverReconnect: true})
+		p.do(&message.SessionInfo{ID: message.SessionID{Connection: "p", Value: 1}})
+		p.produce("p", d, 2)
+		p.produce("p", d, 3)
+		if len(c.got) != 3 || h.b.counts.Duplicates != 1 {
+			t.Errorf("%s: %v, %d duplicates", d, c.got, h.b.counts.Duplicates)
+		}
 	}
 }
 

@@ -217,7 +217,9 @@ func (b *Broker) testReceipt(a *arrival) outcome {
 	if d.producers == nil {
 		d.producers = audit.NewProducers(d.policy.MaxProducersToAudit, d.policy.MaxQueueAuditDepth)
 	}
-	known := d.producers.Seen(a.m.ID) && d.policy.EnableAudit && d.name.IsQueue()
+	// What a client that failed over sends again is recognised whatever the policy says.
+	again := a.conn != nil && a.conn.info != nil && a.conn.info.FailoverReconnect
+	known := d.producers.Seen(a.m.ID) && (again || d.policy.EnableAudit && d.name.IsQueue())
 	if !known && a.conn != nil && a.conn.info.FailoverReconnect && d.receipts != nil {
 		known = d.receipts.Look(message.Receipt(a.m, a.wire, a.m.BrokerPath, b.opt.ID)) !=
 			audit.Unknown

@@ -67,10 +67,10 @@ var reasonTexts = map[Reason]reasonText{
 		"its acknowledgement, or the end of that consumer",
 	},
 	GroupOwned: {
-		"the consumer of their group has no room",
+		"another consumer has their message group",
 		"the end of the consumer that has the message group, or the group's",
 	},
-	ExclusiveOwned: {"the exclusive consumer has no room", "the end of the exclusive consumer"},
+	ExclusiveOwned: {"an exclusive consumer has the queue", "the end of the exclusive consumer"},
 	NotStarted: {
 		"the queue waits for more consumers, or its time",
 		"more consumers, or time (timeBeforeDispatchStarts)",

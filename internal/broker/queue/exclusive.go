@@ -64,4 +64,9 @@ func (q *Queue) disown(s *Slot) {
 			o.Ready()
 		}
 	}
+	if o := q.owner; o != nil { // what it refused because of groups is its own now
+		for l := range int8(laneCount) {
+			o.lookFrom(l, 0)
+		}
+	}
 }

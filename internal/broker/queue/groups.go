@@ -114,14 +114,15 @@ func (q *Queue) verdict(s *Slot, c *Copy, now time.Duration) message.Verdict {
 	return s.Sub.Verdict(c, now)
 }
 
-// grouped refuses a copy whose group another slot has.
+// grouped refuses a copy whose group another slot has; not to one that has the queue for itself,
+// since the other gets nothing meanwhile.
 func (q *Queue) grouped(s *Slot, c *Copy) message.Verdict {
 	m := c.Message
 	if m.GroupID == "" || m.GroupSequence == 1 {
 		return message.Verdict{}
 	}
 	o := q.groups.owner(m.GroupID)
-	if o == nil || o == s || o.Network && o.passed(c) {
+	if o == nil || o == s || q.owner == s || o.Network && o.passed(c) {
 		return message.Verdict{}
 	}
 	return message.Verdict{Outcome: message.Refuse, Wake: message.WakeConsumers,

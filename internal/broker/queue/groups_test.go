@@ -258,6 +258,28 @@ func TestAnExclusiveConsumerHasTheQueueForItself(t *testing.T) {
 	w.expect(t, "nobody wants it alone", "plain:s!")
 }
 
+// Else neither could take what the other has, and both would wait for ever.
+func TestAnExclusiveConsumerTakesTheGroupsOver(t *testing.T) {
+	w := newGroupWorld(nil)
+	exclusive := Traits{Exclusive: Exclusive{true, 0}}
+	w.attach("plain", 100, Traits{})
+	w.send("G")
+	w.expect(t, "the group begins", "plain:G!")
+	x := w.attach("x", 100, exclusive)
+	w.send("G G")
+	w.expect(t, "an exclusive one came", "x:G! x:G")
+	y := w.attach("y", 0, exclusive)
+	w.send("H")
+	w.expect(t, "another one waits", "x:H!")
+	x.leave()
+	w.send("H")
+	y.more(100)
+	w.expect(t, "that has the queue now", "y:H!")
+	y.leave()
+	w.send("G H")
+	w.expect(t, "nobody wants it alone", "plain:G! plain:H!")
+}
+
 func TestTheFirstDispatchWaitsForConsumersOrTime(t *testing.T) {
 	w := newGroupWorld(func(e *policy.Entry) { e.Dispatch.ConsumersBeforeStart = 2 })
 	w.send("m n")
