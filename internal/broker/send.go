@@ -335,12 +335,12 @@ func (b *Broker) put(d *destination, m *message.Message, a *arrival) {
 		b.deadLetterOf(a, d, m, expiredCause(m), true)
 		return
 	}
+	if b.answerStatistics(d, m) {
+		return
+	}
 	if d.queue == nil {
 		b.retain(d, unmarked(m), a, b.addLogged)
 		b.publish(d, m)
-		return
-	}
-	if b.answerStatistics(d, m) {
 		return
 	}
 	d.reserve(b)

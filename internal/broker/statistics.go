@@ -18,7 +18,7 @@ const (
 
 // isRequest reports whether a message is for the statistics plugin.
 func (b *Broker) isRequest(d *destination, m *message.Message) bool {
-	return b.opt.Statistics && !m.ReplyTo.IsZero() && d.queue != nil &&
+	return b.opt.Statistics && !m.ReplyTo.IsZero() &&
 		(strings.HasPrefix(d.name.Name, statisticsBroker) ||
 			strings.HasPrefix(d.name.Name, statisticsDestination+"."))
 }
@@ -45,7 +45,8 @@ func (b *Broker) answerStatistics(d *destination, m *message.Message) bool {
 
 // dropRequest removes the destination that a request made, when nobody uses it.
 func (b *Broker) dropRequest(d *destination) {
-	if len(d.consumers) == 0 && len(d.nets) == 0 && d.producerCount == 0 && d.queue.Len() == 0 {
+	if len(d.consumers) == 0 && len(d.nets) == 0 && d.producerCount == 0 &&
+		(d.queue == nil || d.queue.Len() == 0) {
 		_ = b.removeDestination(d, true) // forced: nothing can forbid it
 	}
 }

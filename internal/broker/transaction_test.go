@@ -162,6 +162,22 @@ func TestAStatisticsRequestInATransactionIsAnswered(t *testing.T) {
 	}
 }
 
+func TestATopicIsAskedForItsStatistics(t *testing.T) {
+	h := open(t, nil, func(o *Options) { o.Statistics = true })
+	g := h.connect("g", "g", "", nil)
+	g.consume("g", topicNamed("T"))
+	ask := topicNamed("ActiveMQ.Statistics.Destination.T")
+	m := g.mail("g", ask, 1)
+	m.ReplyTo = queueNamed("reply")
+	g.do(m)
+	if r := h.b.find(queueNamed("reply")); r == nil || r.queue.Len() != 1 {
+		t.Error("there is no answer")
+	}
+	if h.b.find(ask) != nil {
+		t.Error("the topic of the request stays")
+	}
+}
+
 func TestATransactedReplyDoesNotMakeItsDestinationAgain(t *testing.T) {
 	temp := message.Destination{Kind: message.TempQueue, Name: "r:1"}
 	other := message.Destination{Kind: message.Queue, Name: "temp-queue://r:1,queue://q"}
