@@ -61,13 +61,13 @@ func (b *Broker) awaitSpace(a *arrival) outcome {
 		}
 		reason = d.lack[k]
 	}
-	if a.tx != nil && a.tx.bytes > 0 {
-		return a.overdraw(reason)
-	}
 	if a.peer == nil && b.failsForSpace(d) {
 		b.counts.Reasons[reason]++
 		a.refuse(noSpace(d, a, reason, "reached"))
 		return finished
+	}
+	if a.tx != nil && a.tx.bytes > 0 {
+		return a.overdraw(reason)
 	}
 	if b.mayNotWait(d, a, reason) {
 		b.counts.Reasons[reason]++
