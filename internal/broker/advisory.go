@@ -204,12 +204,7 @@ func advisoryName(name string) string {
 	return strings.ReplaceAll(name, ",", "&sbquo;")
 }
 
-func (b *Broker) adviseConsumer(s *consumer, gone bool) {
-	if s.info.Browser {
-		return
-	}
-	b.adviseSubscription(s.info, gone)
-}
+func (b *Broker) adviseConsumer(s *consumer, gone bool) { b.adviseSubscription(s.info, gone) }
 
 // adviseSubscription tells of a consumer, a client's or a bridge's.
 func (b *Broker) adviseSubscription(info *message.ConsumerInfo, gone bool,
@@ -229,12 +224,14 @@ func (b *Broker) consumerCountProperty(name message.Destination) []message.Prope
 	return []message.Property{{Name: "consumerCount", Value: int32(b.consumerCount(name))}}
 }
 
-// consumerCount is the number of subscriptions on a destination, bridges' included.
+// consumerCount is the number of subscriptions on a destination: bridges', browsers, and durable
+// ones whose consumer is away included.
 func (b *Broker) consumerCount(name message.Destination) int {
-	if d := b.find(name); d != nil {
-		return len(d.consumers) + len(d.nets)
+	d := b.find(name)
+	if d == nil {
+		return 0
 	}
-	return 0
+	return len(d.consumers) - d.durables + len(d.shares) + len(d.nets) + d.browsers
 }
 
 func (b *Broker) adviseProducer(p *producer, gone bool) {
@@ -250,7 +247,8 @@ func (b *Broker) adviseProducer(p *producer, gone bool) {
 }
 
 // adviseMessage tells of a message: its copy without a body.
-func (b *Broker) adviseMessage(kind string, d *destination, m *message.Message) {
+func (b *Broker) adviseMessage(kind string, d *destination, m *message.Message,
+	props ...message.Property) {
 	if m.Destination.IsAdvisory() || !b.heard() {
 		return
 	}
@@ -260,8 +258,7 @@ func (b *Broker) adviseMessage(kind string, d *destination, m *message.Message) 
 	}
 	bare := m.Clone()
 	bare.Content = nil
-	b.advise(kind+"."+family(d.name), bare,
-		message.Property{Name: "orignalMessageId", Value: m.ID.String()})
+	b.advise(kind+"."+family(d.name), bare, props...)
 }
 
 // replay tells a new listener, and nobody else, of what is there already.
@@ -316,9 +313,7 @@ func (b *Broker) existing(tell func(string, message.Command, ...message.Property
 			}
 		}
 		for _, s := range c.order {
-			if !s.info.Browser {
-				b.tellSubscription(tell, s.info)
-			}
+			b.tellSubscription(tell, s.info)
 		}
 	}
 	b.networks.existing(b, tell)

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"testing"
 
 	"hopwire/internal/message"
@@ -98,5 +99,38 @@ func TestOnlyHopwirePeersAreToldOfOtherSelectors(t *testing.T) {
 	h.turn()
 	if len(late.got) == 0 {
 		t.Error("a late listener was told nothing")
+	}
+}
+
+// consumerCounts lists what advisories of a topic say of the number of its consumers.
+func (g *guest) consumerCounts() []int32 {
+	var out []int32
+	for _, m := range g.heard {
+		if n, ok := m.Property("consumerCount"); ok {
+			out = append(out, n.(int32))
+		}
+	}
+	return out
+}
+
+func TestConsumersThatBrowseOrAreAwayAreAdvisedOfAndCounted(t *testing.T) {
+	h := open(t, nil, nil)
+	l := h.connect("l", "l", "", nil)
+	l.consume("l", topicNamed("ActiveMQ.Advisory.Consumer.>"))
+	g := h.connect("g", "g", "", nil)
+	id := g.browse("g", queueNamed("q"), 10)
+	g.do(&message.RemoveInfo{Object: id, LastDelivered: message.LastDeliveredUnset})
+	if got := l.consumerCounts(); !slices.Equal(got, []int32{1, 0}) {
+		t.Errorf("of a browser: %v", got)
+	}
+	l.heard = nil
+	a := h.subscribe("a", "s", "T", nil)
+	a.leave()
+	b := h.subscribe("b", "s", "T", nil)
+	b.leave()
+	h.connect("a", "a", "", nil).do(&message.RemoveSubscriptionInfo{SubscriptionName: "s",
+		ClientID: "a"})
+	if got := l.consumerCounts(); !slices.Equal(got, []int32{1, 1, 2, 2, 1}) {
+		t.Errorf("of durable subscriptions: %v", got)
 	}
 }

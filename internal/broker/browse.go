@@ -12,6 +12,7 @@ import (
 type browse struct {
 	s     *consumer
 	todo  []*destination // todo[0] is walked through
+	named []*destination // that count it
 	view  *queue.View
 	next  []*queue.Copy // of todo[0], to be shown before the view goes on
 	total int
@@ -41,13 +42,20 @@ func (s *consumer) startBrowse() {
 			continue
 		}
 		if d := s.b.destination(m); d.queue != nil {
-			b.todo = append(b.todo, d)
+			b.todo, b.named = append(b.todo, d), append(b.named, d)
+			d.browsers++
 		}
 	}
 	b.walk()
 }
 
-func (b *browse) stop() { b.done = true }
+func (b *browse) stop() {
+	b.done = true
+	for _, d := range b.named {
+		d.browsers--
+	}
+	b.named = nil
+}
 
 // more lets a browser without prefetch have one more message. Behind the end there is only the end.
 func (b *browse) more() {

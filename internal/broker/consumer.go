@@ -117,6 +117,7 @@ func (s *consumer) begin() {
 	s.since = s.b.sequence
 	if s.info.Browser {
 		s.startBrowse()
+		s.b.adviseConsumer(s, false)
 		return
 	}
 	fresh := false
@@ -166,12 +167,23 @@ func (s *consumer) matches(d message.Destination) bool {
 	return false
 }
 
+// lose ends that a consumer is one of the destination.
+func (d *destination) lose(s *consumer) {
+	n := len(d.consumers)
+	if drop(&d.consumers, s); s.durable != nil && len(d.consumers) < n {
+		d.durables--
+	}
+}
+
 // attach joins the consumer to one destination.
 func (s *consumer) attach(d *destination) {
 	if slices.Contains(d.consumers, s) {
 		return
 	}
 	d.consumers = append(d.consumers, s)
+	if s.durable != nil {
+		d.durables++
+	}
 	if d.queue == nil {
 		s.topics = append(s.topics, d)
 		s.recall(d)
@@ -195,7 +207,7 @@ func (s *consumer) detach(d *destination) {
 	if p := s.pull; p != nil && p.waits == d {
 		defer p.nothing()
 	}
-	drop(&d.consumers, s)
+	d.lose(s)
 	for _, cs := range s.slots {
 		if cs.dest == d {
 			d.queue.Detach(cs.slot)
@@ -301,6 +313,7 @@ func (s *consumer) end(last int64) {
 	drop(&c.order, s)
 	if s.browse != nil {
 		s.browse.stop()
+		s.b.adviseConsumer(s, true)
 		return
 	}
 	if s.pull != nil {
@@ -321,7 +334,7 @@ func (s *consumer) end(last int64) {
 		cs.dest.queue.Detach(cs.slot)
 	}
 	for _, d := range s.topics {
-		drop(&d.consumers, s)
+		d.lose(s)
 	}
 	s.backlog.release()
 	s.slots, s.topics = nil, nil

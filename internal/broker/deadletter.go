@@ -33,15 +33,16 @@ func (b *Broker) deadLetterOf(a *arrival, d *destination, m *message.Message, ca
 		b.drop(d, reason, m)
 		return
 	}
-	dead, err := deadCopy(source, m, target, cause)
+	var until int64
+	if strategy.Expiration > 0 {
+		until = b.env.Wall() + strategy.Expiration.Milliseconds()
+	}
+	dead, err := deadCopy(source, m, target, cause, until)
 	if err != nil {
 		b.drop(d, message.FrameTooBig, m)
 		return
 	}
 	t := b.destination(target)
-	if strategy.Expiration > 0 {
-		dead.Expiration = b.env.Wall() + strategy.Expiration.Milliseconds()
-	}
 	b.counts.DeadLetters++
 	b.tell(Event{Kind: MessageDead, Dest: d.name, Text: m.ID.String() + ": " + cause, Count: 1})
 	b.sequence++
@@ -63,13 +64,14 @@ func (b *Broker) wasDead(d *destination, source, target message.Destination,
 	return entry.DeadLetter.Puts(first, source) && (entry == d.policy || target == first)
 }
 
-// deadCopy makes the copy for a dead letter queue, with the properties that ActiveMQ gives it.
+// deadCopy makes the copy for a dead letter queue, with the properties that ActiveMQ gives it: the
+// time of its end only if it has no end any more.
 func deadCopy(source message.Destination, m *message.Message, target message.Destination,
-	cause string) (*message.Message, error) {
+	cause string, until int64) (*message.Message, error) {
 	dead := m.Clone()
-	set := []message.Property{
-		{Name: "originalExpiration", Value: m.Expiration},
-		{Name: "dlqDeliveryFailureCause", Value: cause},
+	set := []message.Property{{Name: "dlqDeliveryFailureCause", Value: cause}}
+	if until == 0 {
+		set = append(set, message.Property{Name: "originalExpiration", Value: m.Expiration})
 	}
 	if !m.Persistent {
 		set = append(set, message.Property{Name: "originalDeliveryMode", Value: "NON_PERSISTENT"})
@@ -77,7 +79,7 @@ func deadCopy(source message.Destination, m *message.Message, target message.Des
 	if err := dead.SetProperties(set...); err != nil {
 		return nil, err
 	}
-	dead.Expiration, dead.Persistent, dead.RedeliveryCounter = 0, true, 0
+	dead.Expiration, dead.Persistent, dead.RedeliveryCounter = until, true, 0
 	dead.Transaction = message.TransactionID{}
 	dead.OriginalDestination = source
 	dead.Destination = target
@@ -95,5 +97,6 @@ func (b *Broker) expire(d *destination, c *queue.Copy) {
 func (b *Broker) countExpired(d *destination, m *message.Message) {
 	d.counts.Expired++
 	b.counts.Expired++
-	b.adviseMessage("Expired", d, m)
+	b.adviseMessage("Expired", d, m,
+		message.Property{Name: "orignalMessageId", Value: m.ID.String()})
 }

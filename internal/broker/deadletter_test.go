@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
 )
@@ -108,5 +109,25 @@ func TestADeadLetterQueueWhoseNameIsTooLongTakesNothing(t *testing.T) {
 	}
 	if n := len(h.b.order); n != 1 || h.b.counts.Reasons[message.Expired] != 1 {
 		t.Errorf("%d destinations, counted are %v", n, h.b.counts.Reasons)
+	}
+}
+
+func TestADeadLetterThatEndsSaysNothingOfItsFirstEnd(t *testing.T) {
+	for _, ttl := range []time.Duration{0, time.Hour} {
+		e := policy.NewEntry()
+		e.DeadLetter.Expiration = ttl
+		h := open(t, nil, func(o *Options) { o.Policies = &policy.Map{Default: e} })
+		c, p := h.connect("c", "c", "", nil), h.connect("p", "p", "", nil)
+		id := c.consume("c", queueNamed("q"))
+		m := p.mail("p", queueNamed("q"), 1)
+		m.Persistent = true
+		p.do(m)
+		c.ack(id, queueNamed("q"), m.ID, message.PoisonAck, message.TransactionID{})
+		var dead *message.Message
+		h.b.find(queueNamed("ActiveMQ.DLQ")).queue.Walk(0, 9, func(c *queue.Copy) { dead = c.Message })
+		if _, said := dead.Property("originalExpiration"); said != (ttl == 0) ||
+			(dead.Expiration != 0) != (ttl != 0) {
+			t.Errorf("ttl %v: original expiration told %v, expires at %d", ttl, said, dead.Expiration)
+		}
 	}
 }

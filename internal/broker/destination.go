@@ -101,6 +101,8 @@ type destination struct {
 	consumers []*consumer // clients' consumers, in the order of their making
 	nets      []*netSub   // bridges' subscriptions
 	pulls     []*pull     // those that wait for the end of a dispatch
+	durables  int         // of consumers: those of durable subscriptions
+	browsers  int         // of clients, that name it
 
 	stored      int64 // copies with a record in the store
 	storedBytes int64

@@ -333,6 +333,10 @@ func TestATopicThatGoesTakesItsDurablesAlong(t *testing.T) {
 		t.Error("a topic went whose durable subscription was in use")
 	}
 	a.leave()
+	if e := g.do(&message.DestinationInfo{Destination: topicNamed("T"),
+		Op: message.RemoveDestination}); e == nil {
+		t.Error("a topic went, not forced, and its durable subscription with it")
+	}
 	h.publish("T", 1, 3)
 	wild := h.subscribe("w", "s", ">", nil)
 	h.publish("T", 4, 4)

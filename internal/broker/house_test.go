@@ -233,7 +233,8 @@ type guest struct {
 	got    []message.MessageID
 	data   []message.Command // of the advisories in got
 	from   map[message.MessageID]message.Destination
-	counts []int32 // redelivery counts of got
+	counts []int32            // redelivery counts of got
+	heard  []*message.Message // advisories
 	closed string
 	gone   bool
 	number int32
@@ -252,6 +253,9 @@ func (g *guest) Deliver(_ message.ConsumerID, d message.Destination, m *message.
 	g.got = append(g.got, m.ID)
 	if m.Data != nil {
 		g.data = append(g.data, m.Data)
+	}
+	if m.Type == "Advisory" {
+		g.heard = append(g.heard, m)
 	}
 	g.counts = append(g.counts, n)
 	if g.from == nil {

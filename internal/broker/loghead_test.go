@@ -79,7 +79,7 @@ func TestAReferenceWhoseEndWaitsForRoomKeepsItsMessage(t *testing.T) {
 		a.leave()
 		g := h.connect("g", "g", "", nil)
 		e := g.do(&message.DestinationInfo{Destination: topicNamed("T"),
-			Op: message.RemoveDestination})
+			Op: message.RemoveDestination, Timeout: 1})
 		if topics != "T" && e == nil {
 			t.Errorf("%s: the topic went under a reference", topics)
 		}

@@ -183,7 +183,7 @@ func TestWhatParksIsCountedOutAsItWasCountedIn(t *testing.T) {
 			a.leave()
 			g := h.connect("g", "g", "", nil)
 			return g.do(&message.DestinationInfo{Destination: topicNamed("T"),
-				Op: message.RemoveDestination})
+				Op: message.RemoveDestination, Timeout: 1})
 		},
 		"the subscription goes": func(_ *house, a *reader) *message.Throwable {
 			return a.do(&message.RemoveSubscriptionInfo{SubscriptionName: "s", ClientID: "a"})
@@ -308,7 +308,7 @@ func TestWhatWaitedAndEndsIsCountedAndToldOf(t *testing.T) {
 	h, a, _ := far(t)
 	a.leave()
 	g := h.connect("g", "g", "", nil)
-	g.do(&message.DestinationInfo{Destination: topic, Op: message.RemoveDestination})
+	g.do(&message.DestinationInfo{Destination: topic, Op: message.RemoveDestination, Timeout: 1})
 	h.ended("the topic went", topic, message.NoConsumer, 10)
 
 	h, r := asked(t)

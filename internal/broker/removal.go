@@ -14,9 +14,9 @@ func drop[T comparable](list *[]T, x T) {
 	}
 }
 
-// removeDestination deletes a destination at a client's word, with all its messages. It fails while
-// somebody consumes, unless forced; of a topic also while a durable subscription of more than it is
-// in use or keeps messages.
+// removeDestination deletes a destination at a client's word, with all its messages. Unless forced,
+// it fails while somebody consumes or has a durable subscription; of a topic always while a durable
+// subscription of more than it is in use or keeps messages.
 func (b *Broker) removeDestination(d *destination, force bool) error {
 	return b.removeFor(d, force, message.DestinationRemoved, "what it had: a client removed it")
 }
@@ -31,7 +31,7 @@ func (b *Broker) removeFor(d *destination, force bool, r message.Reason, what st
 	if d.gone {
 		return nil
 	}
-	if !force && (len(d.consumers) > 0 || len(d.nets) > 0) {
+	if !force && (len(d.consumers) > 0 || len(d.nets) > 0 || len(d.shares) > 0) {
 		return message.Errorf(message.IllegalState,
 			"Destination still has an active subscription: %s", d.name)
 	}

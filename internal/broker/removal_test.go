@@ -7,7 +7,8 @@ import (
 )
 
 func (g *guest) remove(d message.Destination) {
-	if e := g.do(&message.DestinationInfo{Destination: d, Op: message.RemoveDestination}); e != nil {
+	if e := g.do(&message.DestinationInfo{Destination: d, Op: message.RemoveDestination,
+		Timeout: 1}); e != nil {
 		g.h.t.Error(e)
 	}
 }
