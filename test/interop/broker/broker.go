@@ -74,6 +74,14 @@ func Start(t testing.TB, k Kind, o Options) *Broker {
 	return b
 }
 
+// For is the broker as one of several tests beside each other sees it: what fails is that test. It
+// must not start or stop the broker.
+func (b *Broker) For(t testing.TB) *Broker {
+	other := *b
+	other.t = t
+	return &other
+}
+
 // Name is the broker's name.
 func (b *Broker) Name() string { return b.name }
 
