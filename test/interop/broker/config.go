@@ -14,6 +14,7 @@ type Options struct {
 	Connectors []Connector // network connectors
 	Attributes string      // more attributes of <broker>, as `advisorySupport="false"`
 	Policy     string      // <policyEntry> elements
+	Usage      string      // attributes of <systemUsage>, as `sendFailIfNoSpace="true"`
 	Plugins    string      // elements of <plugins>; the statistics plugin is always there
 	Elements   string      // more child elements of <broker>
 	Bench      bool        // as in production: a JVM with 1 GiB and all its compilers, no assertions
@@ -73,7 +74,8 @@ func (o Options) render(port int, data string) string {
 			"</persistenceAdapter>\n", data)
 	}
 	fmt.Fprintf(&b, "<plugins>%s<statisticsBrokerPlugin/></plugins>\n", o.Plugins)
-	b.WriteString("<systemUsage><systemUsage><storeUsage><storeUsage limit=\"50 gb\"/></storeUsage>" +
+	fmt.Fprintf(&b, "<systemUsage><systemUsage %s>", o.Usage)
+	b.WriteString("<storeUsage><storeUsage limit=\"50 gb\"/></storeUsage>" +
 		"<tempUsage><tempUsage limit=\"10 gb\"/></tempUsage></systemUsage></systemUsage>\n")
 	uri := fmt.Sprintf("tcp://127.0.0.1:%d", port)
 	if o.Transport != "" {

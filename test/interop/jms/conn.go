@@ -135,6 +135,18 @@ func (c *Conn) TryBrowse(dest, selector string) ([]Msg, error) {
 	return messages, err
 }
 
+// Destroy removes a destination, a temporary one of this connection too.
+func (c *Conn) Destroy(dest string) error {
+	_, _, err := c.p.call("destroy", pairs{"on": c.id, "dest": dest}, 0)
+	return err
+}
+
+// SetClientID names the client, which has to come first.
+func (c *Conn) SetClientID(id string) error {
+	_, _, err := c.p.call("clientid", pairs{"on": c.id, "clientid": id}, 0)
+	return err
+}
+
 // Start begins delivery.
 func (c *Conn) Start() error { return c.do("start") }
 

@@ -31,6 +31,9 @@ type ConsumerOptions struct {
 	Delay    time.Duration // what the listener takes for each message
 	Fail     int           // the listener throws on its first messages, so many
 	Reply    bool          // the listener answers messages that have a reply-to
+	// Does is what the listener does on its first message: close, close session,
+	// close connection, stop connection, recover or rollback.
+	Does string
 }
 
 func (o ConsumerOptions) pairs() pairs {
@@ -42,6 +45,7 @@ func (o ConsumerOptions) pairs() pairs {
 	args.setInt("delay", o.Delay.Milliseconds())
 	args.setInt("fail", int64(o.Fail))
 	args.setBool("reply", o.Reply)
+	args.set("does", o.Does)
 	return args
 }
 
@@ -59,6 +63,21 @@ func (c *Consumer) add(messages ...Msg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.received = append(c.received, messages...)
+}
+
+// Faults lists what the listener's own calls threw so far.
+func (c *Consumer) Faults() []*Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.faults)
+}
+
+// SetPrefetch asks the broker for another prefetch while the consumer lives.
+func (c *Consumer) SetPrefetch(on *Conn, n int) error {
+	args := pairs{"on": c.id, "conn": on.id}
+	args.setInt("n", int64(n))
+	_, _, err := c.p.call("prefetch", args, 0)
+	return err
 }
 
 // Received lists what was received so far, in order, redeliveries too.

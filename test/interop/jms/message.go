@@ -23,6 +23,8 @@ type Msg struct {
 	Props         map[string]string // each TYPE:VALUE, as in int:5
 	Map           map[string]string // a map message's entries, each TYPE:VALUE
 	Stream        []string          // a stream message's values, each TYPE:VALUE
+	Data          string            // the class of an advisory's data structure
+	About         string            // what that says
 	At            time.Time         // when the line that told of it was read
 }
 
@@ -58,7 +60,8 @@ func message(l line) Msg {
 		Redelivered: l.pairs["redelivered"] == "true", Priority: int(l.number("priority")),
 		Persistent: l.pairs["persistent"] == "true", Expires: l.number("expires"),
 		Timestamp: l.number("timestamp"), CorrelationID: l.pairs["corr"], Type: l.pairs["type"],
-		ReplyTo: l.pairs["replyto"], Props: l.below("prop."), Map: l.below("map."), At: time.Now(),
+		ReplyTo: l.pairs["replyto"], Props: l.below("prop."), Map: l.below("map."),
+		Data: l.pairs["data"], About: l.pairs["about"], At: time.Now(),
 	}
 	for _, key := range keys {
 		m.Stream = append(m.Stream, stream[key])

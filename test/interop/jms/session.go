@@ -1,6 +1,7 @@
 package jms
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ type SendOptions struct {
 	Priority      int           // 4 if 0
 	TTL           time.Duration // for ever if 0
 	CorrelationID string
+	Correlation   []byte // a correlation id given as bytes
 	Type          string
 	ReplyTo       string            // a destination with its scheme
 	Props         map[string]string // each TYPE:VALUE: bool byte short int long float double string
@@ -49,6 +51,7 @@ func (o SendOptions) pairs() pairs {
 	args.setInt("priority", int64(o.Priority))
 	args.setInt("ttl", o.TTL.Milliseconds())
 	args.set("corr", o.CorrelationID)
+	args.set("corrbytes", base64.StdEncoding.EncodeToString(o.Correlation))
 	args.set("type", o.Type)
 	args.set("replyto", o.ReplyTo)
 	for key, value := range o.Props {

@@ -1,5 +1,6 @@
 import java.util.LinkedHashMap;
 import java.util.Map;
+import javax.jms.Connection;
 import javax.jms.Destination;
 import javax.jms.JMSException;
 import javax.jms.Message;
@@ -7,20 +8,29 @@ import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
 import javax.jms.Session;
 import javax.jms.Topic;
+import org.apache.activemq.ActiveMQConnection;
+import org.apache.activemq.ActiveMQMessageConsumer;
+import org.apache.activemq.command.ActiveMQDestination;
+import org.apache.activemq.command.ConsumerControl;
 
 /** A consumer that either is asked for each message or tells of each as it comes. */
 final class Consumer {
     final MessageConsumer jms;
+    private final Connection connection;
     private final Session session;
     private final String name;
+    private final ActiveMQDestination destination;
+    private String does; // what the listener does on its first message
     private final boolean holds;
     private final boolean replies;
     private final long delayMillis;
     private long failures;
     private final Map<String, Message> held = new LinkedHashMap<>();
 
-    Consumer(Session session, Line from) throws JMSException {
+    Consumer(Connection connection, Session session, Line from) throws JMSException {
+        this.connection = connection;
         this.session = session;
+        does = from.get("does");
         name = from.get("id");
         int mode = session.getAcknowledgeMode();
         holds = mode == Session.CLIENT_ACKNOWLEDGE || mode == Driver.INDIVIDUAL;
@@ -28,6 +38,7 @@ final class Consumer {
         delayMillis = from.number("delay", 0);
         failures = from.number("fail", 0);
         Destination d = Messages.destination(from.get("dest"));
+        destination = (ActiveMQDestination) d;
         String selector = from.has("selector") ? from.get("selector") : null;
         if (from.has("durable")) {
             jms = session.createDurableSubscriber(
@@ -50,6 +61,7 @@ final class Consumer {
             if (replies && m.getJMSReplyTo() != null) {
                 reply(m);
             }
+            act();
         } catch (JMSException | InterruptedException e) {
             Driver.failed(new Line(0, "exception").put("on", name), e).send();
         }
@@ -57,6 +69,29 @@ final class Consumer {
             failures--;
             throw new IllegalStateException("this listener was asked to fail");
         }
+    }
+
+    private void act() throws JMSException {
+        String what = does;
+        does = "";
+        switch (what) {
+            case "close": jms.close(); break;
+            case "close session": session.close(); break;
+            case "close connection": connection.close(); break;
+            case "stop connection": connection.stop(); break;
+            case "recover": session.recover(); break;
+            case "rollback": session.rollback(); break;
+            default:
+        }
+    }
+
+    /** Asks the broker for another prefetch of a consumer that is there. */
+    void prefetch(Connection c, Line command) throws JMSException {
+        ConsumerControl control = new ConsumerControl();
+        control.setConsumerId(((ActiveMQMessageConsumer) jms).getConsumerId());
+        control.setDestination(destination);
+        control.setPrefetch((int) command.number("n", 0));
+        ((ActiveMQConnection) c).syncSendPacket(control);
     }
 
     private void reply(Message m) throws JMSException {

@@ -24,6 +24,8 @@ import javax.transaction.xa.XAException;
 import org.apache.activemq.ActiveMQConnection;
 import org.apache.activemq.ActiveMQConnectionFactory;
 import org.apache.activemq.ActiveMQXAConnectionFactory;
+import org.apache.activemq.command.ActiveMQDestination;
+import org.apache.activemq.command.ActiveMQTempDestination;
 import org.apache.activemq.transport.DefaultTransportListener;
 
 /**
@@ -115,15 +117,22 @@ public final class Driver {
             case "xa": Branches.perform(lane(c.get("session")).session, c, reply); break;
             case "unsubscribe": lane(c.get("session")).session.unsubscribe(c.get("name")); break;
             case "temp": temporary(c, reply); break;
+            case "destroy": destroy(c); break;
+            case "prefetch": prefetch(c); break;
+            case "clientid": connection(c).setClientID(c.get("clientid")); break;
             case "close": close(c); break;
             default: throw new JMSException("the driver has no verb " + c.word);
         }
     }
 
     private Connection connection(Line c) throws JMSException {
-        Connection found = connections.get(c.get("on"));
+        return connection(c.get("on"));
+    }
+
+    private Connection connection(String name) throws JMSException {
+        Connection found = connections.get(name);
         if (found == null) {
-            throw new JMSException("the driver has no connection " + c.get("on"));
+            throw new JMSException("the driver has no connection " + name);
         }
         return found;
     }
@@ -201,7 +210,8 @@ public final class Driver {
     }
 
     private void consumer(Line c) throws JMSException {
-        consumers.put(c.get("id"), new Consumer(lane(c.get("session")).session, c));
+        Lane lane = lane(c.get("session"));
+        consumers.put(c.get("id"), new Consumer(connection(lane.connection), lane.session, c));
     }
 
     private void send(Line c, Line reply) throws JMSException {
@@ -280,6 +290,20 @@ public final class Driver {
         Session s = lane(c.get("session")).session;
         Destination d = c.yes("topic") ? s.createTemporaryTopic() : s.createTemporaryQueue();
         reply.put("dest", d);
+    }
+
+    private void prefetch(Line c) throws JMSException {
+        consumers.get(c.get("on")).prefetch(connection(c.get("conn")), c);
+    }
+
+    private void destroy(Line c) throws JMSException {
+        ActiveMQDestination d = (ActiveMQDestination) Messages.destination(c.get("dest"));
+        ActiveMQConnection connection = (ActiveMQConnection) connection(c);
+        if (d instanceof ActiveMQTempDestination) {
+            connection.deleteTempDestination((ActiveMQTempDestination) d);
+        } else {
+            connection.destroyDestination(d);
+        }
     }
 
     private void close(Line c) throws JMSException {

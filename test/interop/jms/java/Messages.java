@@ -13,6 +13,13 @@ import javax.jms.Session;
 import javax.jms.StreamMessage;
 import javax.jms.TextMessage;
 import org.apache.activemq.command.ActiveMQDestination;
+import org.apache.activemq.command.ConnectionInfo;
+import org.apache.activemq.command.ConsumerInfo;
+import org.apache.activemq.command.DataStructure;
+import org.apache.activemq.command.DestinationInfo;
+import org.apache.activemq.command.ProducerInfo;
+import org.apache.activemq.command.RemoveInfo;
+import org.apache.activemq.command.RemoveSubscriptionInfo;
 
 /** Messages to and from pairs. Values that have a type are written TYPE:VALUE. */
 final class Messages {
@@ -54,6 +61,9 @@ final class Messages {
         if (from.has("corr")) {
             m.setJMSCorrelationID(fill(from.get("corr"), i));
         }
+        if (from.has("corrbytes")) {
+            m.setJMSCorrelationIDAsBytes(Base64.getDecoder().decode(from.get("corrbytes")));
+        }
         if (from.has("type")) {
             m.setJMSType(from.get("type"));
         }
@@ -82,7 +92,43 @@ final class Messages {
             String name = (String) e.nextElement();
             to.put("prop." + name, show(m.getObjectProperty(name)));
         }
+        DataStructure data = ((org.apache.activemq.command.Message) m).getDataStructure();
+        if (data != null) {
+            to.put("data", data.getClass().getSimpleName());
+            about(to, data);
+        }
         return body(to, m);
+    }
+
+    /** Adds what an advisory is about. */
+    private static void about(Line to, DataStructure data) throws JMSException {
+        if (data instanceof ConnectionInfo) {
+            to.put("about", ((ConnectionInfo) data).getClientId());
+        } else if (data instanceof DestinationInfo) {
+            DestinationInfo info = (DestinationInfo) data;
+            to.put("about", (info.isAddOperation() ? "+" : "-") + info.getDestination());
+        } else if (data instanceof ConsumerInfo) {
+            ConsumerInfo info = (ConsumerInfo) data;
+            to.put("about", info.getDestination() + " prefetch=" + info.getPrefetchSize()
+                    + " selector=" + info.getSelector() + " noLocal=" + info.isNoLocal()
+                    + " exclusive=" + info.isExclusive() + " priority=" + info.getPriority()
+                    + " retroactive=" + info.isRetroactive() + " browser=" + info.isBrowser()
+                    + " durable=" + info.getSubscriptionName() + " client=" + info.getClientId());
+        } else if (data instanceof ProducerInfo) {
+            ProducerInfo info = (ProducerInfo) data;
+            to.put("about", info.getDestination() + " window=" + info.getWindowSize());
+        } else if (data instanceof RemoveInfo) {
+            to.put("about", ((RemoveInfo) data).getObjectId().getClass().getSimpleName());
+        } else if (data instanceof RemoveSubscriptionInfo) {
+            RemoveSubscriptionInfo info = (RemoveSubscriptionInfo) data;
+            to.put("about", info.getClientId() + " " + info.getSubscriptionName());
+        } else if (data instanceof org.apache.activemq.command.Message) {
+            org.apache.activemq.command.Message m = (org.apache.activemq.command.Message) data;
+            boolean body = m.getContent() != null || m instanceof TextMessage
+                    && ((TextMessage) m).getText() != null;
+            to.put("about", m.getMessageId() + " " + m.getDestination()
+                    + " original=" + m.getOriginalDestination() + " body=" + body);
+        }
     }
 
     private static Line body(Line to, Message m) throws JMSException {
