@@ -329,6 +329,30 @@ func TestAConnectionIsHeldWhileTooMuchOfItWaits(t *testing.T) {
 	}
 }
 
+func TestWhereNoSpaceFailsASendOfATransactionFails(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		h := open(t, nil, func(o *Options) {
+			limited(o)
+			e := policy.NewEntry()
+			e.Memory.SendFailIfNoSpace = &fails
+			o.Policies = &policy.Map{Default: e}
+		})
+		d := queueNamed("q")
+		g, other := h.connect("g", "g", "", nil), h.connect("o", "o", "", nil)
+		tx := g.begin("g", 1)
+		first := g.mail("g", queueNamed("other"), 1)
+		first.Transaction = tx
+		g.do(first)
+		other.Handle(other.big("o", d, 1, 2<<20, false)) // fills it
+		h.turn()
+		m := g.big("g", d, 2, 100, false)
+		m.Transaction = tx
+		if e := g.do(m); (e != nil) != fails {
+			t.Errorf("fails is %v: %v", fails, e)
+		}
+	}
+}
+
 func TestWhatWaitsOfAConnectionThatBrokeIsGivenUp(t *testing.T) {
 	for _, c := range []struct {
 		name string
