@@ -32,6 +32,8 @@ type scenario struct {
 var alone = map[string]bool{
 	"destinations and connections are advised of": true,
 	"the last image of the master is kept":        true,
+	"browsers":                                    true,
+	"patterns of consumers":                       true,
 }
 
 // better tells of the scenarios in which a real ActiveMQ should not be followed what Hopwire does
