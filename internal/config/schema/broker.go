@@ -22,7 +22,9 @@ var brokerElements = []*Element{
 		one("jobSchedulerUsage", Later, "disk for scheduled messages", "jobSchedulerUsage"),
 	}},
 	{Name: "memoryUsage", Doc: "a memory limit", Attributes: append([]Attribute{
-		attr("percentOfJvmHeap", Percent, "", Honoured, "limit as a part of usable memory"),
+		attr("percentOfJvmHeap", Percent, "", Honoured, "limit as a part of 1 GiB, "+
+			"ActiveMQ's usual heap, or of a quarter of the machine's memory if that is less: write a "+
+			"limit for more"),
 	}, usageAttributes("1 gb")...)},
 	{Name: "storeUsage", Doc: "a store limit", Attributes: diskUsage("100 gb")},
 	{Name: "tempUsage", Status: Later, Doc: "a spool limit", Attributes: diskUsage("50 gb")},

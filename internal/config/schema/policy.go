@@ -171,7 +171,8 @@ var policyAttributes = []Attribute{
 	attr("destination", Object, "", Refused, "use queue or topic"),
 	attr("producerFlowControl", Bool, "true", Honoured, "hold producers at the memory limit; "+
 		"false: at the broker's memoryUsage alone, nothing is spooled to disk"),
-	attr("memoryLimit", Size, "0", Honoured, "memory of the destination; 0 the broker's"),
+	attr("memoryLimit", Size, "0", Honoured, "memory of the destination: of messages "+
+		"that are not stored, and of what waits for slow subscribers of a topic; 0 the broker's"),
 	attr("blockedProducerWarningInterval", Millis, "30000", Later, "time between warnings"),
 	attr("sendFailIfNoSpace", Bool, "", Honoured, "instead of systemUsage's"),
 	attr("sendFailIfNoSpaceAfterTimeout", Millis, "-1", Honoured, "instead of systemUsage's"),
