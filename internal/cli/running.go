@@ -15,6 +15,7 @@ import (
 // brokerFlag picks running brokers.
 type brokerFlag struct {
 	Broker []string `short:"b" sep:"none" help:"${brokerFlag}" placeholder:"NAME"`
+	PID    int      `name:"pid" help:"${pidFlag}" placeholder:"PID"`
 }
 
 // asked is a running broker that a command asks.
@@ -32,17 +33,22 @@ func (f brokerFlag) ask(ctx context.Context) ([]*asked, error) {
 	}
 	var out []*asked
 	for _, c := range all {
-		if len(f.Broker) == 0 || slices.Contains(f.Broker, c.Name) {
+		named := len(f.Broker) == 0 || slices.Contains(f.Broker, c.Name)
+		if named && (f.PID == 0 || c.PID == f.PID) {
 			out = append(out, &asked{Client: c})
 		}
 	}
 	for _, name := range f.Broker {
 		if !slices.ContainsFunc(out, func(a *asked) bool { return a.Name == name }) {
-			return nil, message.Errorf(message.Unavailable, "no broker named %s is running for"+
-				" this user; hopwire status lists those that are", name)
+			return nil, message.Errorf(message.Unavailable, "no broker named %s is running%s"+
+				" for this user; hopwire status lists those that are", name, f.process())
 		}
 	}
-	if len(out) == 0 {
+	switch {
+	case len(out) == 0 && f.PID != 0:
+		return nil, message.Errorf(message.Unavailable, "no broker is running%s for this user;"+
+			" hopwire status lists those that are", f.process())
+	case len(out) == 0:
 		return nil, message.Errorf(message.Unavailable,
 			"no broker is running for this user; hopwire start FILE runs one")
 	}
@@ -53,6 +59,14 @@ func (f brokerFlag) ask(ctx context.Context) ([]*asked, error) {
 		}
 	})
 	return out, ctx.Err()
+}
+
+// process names the process that is meant, in an error.
+func (f brokerFlag) process() string {
+	if f.PID == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in process %d", f.PID)
 }
 
 // atOnce does something with all of them at the same time.
@@ -96,9 +110,22 @@ func every[T any](ctx context.Context, them []*asked, f func(context.Context, *a
 func names(them []*asked) string {
 	var out []string
 	for _, a := range them {
-		out = append(out, a.Name)
+		out = append(out, a.among(them))
 	}
 	return strings.Join(out, ", ")
+}
+
+// among is the broker's name, with its process where others of them have the same name.
+func (a *asked) among(them []*asked) string {
+	if len(namesakes(a, them)) == 1 {
+		return a.Name
+	}
+	return fmt.Sprintf("%s pid %d", a.Name, a.PID)
+}
+
+// namesakes are those of a broker's name, itself among them.
+func namesakes(a *asked, them []*asked) []*asked {
+	return slices.DeleteFunc(slices.Clone(them), func(b *asked) bool { return b.Name != a.Name })
 }
 
 // running leaves out brokers that wait for others; if all do, none.

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -35,4 +37,27 @@ func TestSeveralBrokersCanBeNamed(t *testing.T) {
 	}
 	expect(t, exitDone, `^broker a .*^broker c `, "status", "-b", "a", "-b", "c")
 	expect(t, exitUnavailable, `no broker named d`, "status", "-b", "a", "-b", "d")
+}
+
+func TestBrokersOfOneNameAreToldApartByTheirProcess(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	one := broker.Start(t, broker.Hopwire, broker.Options{Name: "twin", Persistent: true})
+	two := broker.Start(t, broker.Hopwire, broker.Options{Name: "twin"})
+	expect(t, exitDone, `sent 1 message`, "producer", "--brokerUrl", one.URL(), "--messageCount",
+		"1", "Q")
+	pid := func(b *broker.Broker) string { return strconv.Itoa(b.PID()) }
+	folder := `pid ` + pid(one) + `, data in /\S+`
+	address := `pid ` + pid(two) + `, at ` + regexp.QuoteMeta(two.URL())
+	where := `(` + folder + `; ` + address + `|` + address + `; ` + folder + `)`
+	expect(t, exitUsage, `^hopwire: 2 brokers named twin are running: `+where+`; stop one with`+
+		` --broker twin --pid PID, or all of them with --all\n$`, "stop", "-b", "twin")
+	expect(t, exitDone, `^broker twin pid `+pid(one)+`  queue://Q: 1 message,`, "explain", "Q")
+	expect(t, exitDone, `^broker twin pid \d+  0 prepared.*^broker twin pid \d+  0 `, "transactions")
+	expect(t, exitFailed, `\(asked: twin pid \d+, twin pid \d+\)`, "explain", "NONE")
+	expect(t, exitUnavailable, `no broker named twin is running in process 1 `, "stop", "-b", "twin",
+		"--pid", "1")
+	expect(t, exitUnavailable, `no broker is running in process 1 `, "status", "--pid", "1")
+	expect(t, exitDone, `^broker twin stopped\n$`, "stop", "-b", "twin", "--pid", pid(two))
+	expect(t, exitDone, `^broker twin .* pid `+pid(one), "status", "-b", "twin")
+	expect(t, exitDone, `^broker twin stopped\n$`, "stop", "-b", "twin")
 }

@@ -29,8 +29,13 @@ func (c *transactionsCommand) Run(ctx context.Context, s *streams) error {
 		return a.Status(ctx)
 	})
 	inOrder(all)
+	names := map[string]int{}
 	for _, st := range all {
-		fmt.Fprintf(s.out, "broker %s  %s\n", st.Broker,
+		names[st.Broker]++
+	}
+	for _, st := range all {
+		process := mark(names[st.Broker] > 1, fmt.Sprintf(" pid %d", st.PID))
+		fmt.Fprintf(s.out, "broker %s%s  %s\n", st.Broker, process,
 			count(len(st.Transactions), "prepared transaction"))
 		for i := range st.Transactions {
 			fmt.Fprintf(s.out, "  %s\n", transaction(&st.Transactions[i]))
@@ -50,7 +55,7 @@ func (c *transactionsCommand) decide(ctx context.Context, s *streams, them []*as
 		if message.KindOf(err) == message.NotFound {
 			return "", nil // another may have it
 		}
-		return a.Name, err
+		return a.among(them), err
 	})
 	n := 0
 	for _, name := range ended {

@@ -22,6 +22,7 @@ var words = kong.Vars{
 		" queue://TEST if left out.",
 
 	"brokerFlag": "Only the broker of this name; may be given several times.",
+	"pidFlag":    "Only brokers of this process, which hopwire status shows.",
 
 	"startCompat": "Whose defaults hold: 5 for ActiveMQ up to 5.17, 6 for 5.18 and later. 0, if" +
 		" left out, is 5 with a warning about settings that only newer versions have.",
