@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
@@ -186,8 +188,18 @@ type denialKey struct {
 }
 
 type denial struct {
-	n   int64
-	who string // who was refused last
+	n    int64
+	who  string        // who was refused last
+	last time.Duration // when, by the loop's clock
+}
+
+// Refusal is what a user was refused since the start.
+type Refusal struct {
+	User  string
+	What  string // that it may not do
+	Who   string // who was refused last: a client, a bridge
+	Count int64
+	Ago   time.Duration // since the last
 }
 
 func (s *denials) add(k denialKey, r *rights) {
@@ -205,22 +217,21 @@ func (s *denials) add(k denialKey, r *rights) {
 		s.order = append(s.order, k)
 	}
 	x.n++
-	x.who = r.who
+	x.who, x.last = r.who, r.b.env.Mono()
 }
 
-// rows tell who was refused what of a destination.
-func (s *denials) rows(d message.Destination) (rows []ExplainRow) {
+// of tells who was refused what of a destination, the latest first.
+func (s *denials) of(d message.Destination, now time.Duration) (out []Refusal) {
 	for _, k := range s.order {
 		if !policy.Matches(k.dest, d) {
 			continue
 		}
 		x := s.count[k]
-		rows = append(rows, ExplainRow{Reason: message.AccessDenied, Count: x.n,
-			Who: "refused: user " + k.user + ", who may not " + k.words + " " + k.dest.String() +
-				"; last " + x.who,
-			Releases: message.AccessDenied.Releases()})
+		out = append(out, Refusal{User: k.user, What: k.words + " " + k.dest.String(), Who: x.who,
+			Count: x.n, Ago: now - x.last})
 	}
-	return rows
+	slices.SortStableFunc(out, func(a, b Refusal) int { return cmp.Compare(a.Ago, b.Ago) })
+	return out
 }
 
 // authorize refuses messages that their sender may not send.

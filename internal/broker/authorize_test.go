@@ -58,14 +58,14 @@ func denied(t *testing.T, e *message.Throwable, text string) {
 	}
 }
 
-func (h *house) explained(d message.Destination) (rows []ExplainRow) {
-	h.b.Explain(d, nil, func(x *Explanation) {
-		if x != nil {
-			rows = x.Rows
+func (h *house) explained(d message.Destination) (x Explanation) {
+	h.b.Explain(d, nil, func(found *Explanation) {
+		if found != nil {
+			x = *found
 		}
 	})
 	h.turn()
-	return rows
+	return x
 }
 
 func TestARefusedSendIsCountedToldAndExplained(t *testing.T) {
@@ -91,10 +91,10 @@ func TestARefusedSendIsCountedToldAndExplained(t *testing.T) {
 		!strings.Contains(told.Text, "User amy") || !strings.Contains(told.Text, "client amys") {
 		t.Errorf("told as %+v", told)
 	}
-	rows := h.explained(secret)
-	if len(rows) != 1 || rows[0].Reason != message.AccessDenied || rows[0].Count != 3 ||
-		!strings.Contains(rows[0].Who, "user amy, who may not write to queue://SECRET") {
-		t.Errorf("explained as %+v", rows)
+	x := h.explained(secret)
+	if len(x.Rows) != 0 || len(x.Refused) != 1 || x.Refused[0].Count != 3 ||
+		x.Refused[0].User != "amy" || x.Refused[0].What != "write to queue://SECRET" {
+		t.Errorf("explained as %+v", x)
 	}
 	boss.do(&message.DestinationInfo{Destination: queueNamed("OPEN")})
 	l.asked = 0
@@ -236,10 +236,9 @@ func TestAPatternGetsWhatItsUserMayRead(t *testing.T) {
 	}
 	amy.expect(t, "A.X", "C.X")
 	for _, name := range []string{"B.X", "D.X"} {
-		if !slices.ContainsFunc(h.explained(queueNamed(name)), func(r ExplainRow) bool {
-			return r.Reason == message.AccessDenied && strings.Contains(r.Who, "user amy")
-		}) {
-			t.Errorf("%s is explained as %+v", name, h.explained(queueNamed(name)))
+		x := h.explained(queueNamed(name))
+		if !slices.ContainsFunc(x.Refused, func(r Refusal) bool { return r.User == "amy" }) {
+			t.Errorf("%s is explained as %+v", name, x)
 		}
 	}
 	if slices.ContainsFunc(h.events, func(e Event) bool { return e.Kind == AccessDenied }) {
@@ -320,7 +319,7 @@ func TestADurableSubscriptionKeepsWhatItsUserMayRead(t *testing.T) {
 	amy.expect(t, "A", "A", "A")
 	amy.do(&message.MessageAck{Consumer: sub.ID, Destination: topicNamed("A"), Count: 3,
 		Type: message.StandardAck, Last: amy.got[2], HasLast: true})
-	if rows := h.explained(topicNamed("B")); len(rows) == 0 ||
+	if rows := h.explained(topicNamed("B")).Rows; len(rows) == 0 ||
 		rows[0].Reason != message.AccessDenied || rows[0].Count != 1 {
 		t.Errorf("what is kept of another topic is explained as %+v", rows)
 	}

@@ -20,6 +20,8 @@ type Explanation struct {
 	// looked at; one that is asked for is looked for in the store, too.
 	Stored int64
 	Found  bool // the message asked for is here
+	// Refused is what users were refused here, which holds no message that is here.
+	Refused []Refusal
 }
 
 // ExplainRow is one reason that holds for a number of messages.
@@ -65,12 +67,12 @@ func (b *Broker) explainAbsent(name message.Destination, id *message.MessageID) 
 	if id != nil {
 		return x
 	}
-	rows := b.denials.rows(name)
-	if x == nil && len(rows) > 0 {
+	refused := b.denials.of(name, b.env.Mono())
+	if x == nil && len(refused) > 0 {
 		x = &Explanation{Status: DestinationStatus{Name: name}}
 	}
 	if x != nil {
-		x.Rows = append(x.Rows, rows...)
+		x.Refused = refused
 	}
 	return x
 }
@@ -335,7 +337,7 @@ func (e *explainer) finish() {
 		x.Rows = append(x.Rows, *r)
 	}
 	if e.id == nil {
-		x.Rows = append(x.Rows, e.b.denials.rows(e.named.name)...)
+		x.Refused = e.b.denials.of(e.named.name, e.b.env.Mono())
 	}
 	sort.Slice(x.Rows, func(i, j int) bool {
 		a, b := &x.Rows[i], &x.Rows[j]

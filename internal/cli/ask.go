@@ -180,4 +180,9 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 		fmt.Fprintf(out, "  bridge %s takes none: %s%s\n", w.Bridge, w.Reason,
 			mark(w.Text != "", "; "+w.Text))
 	}
+	for _, r := range x.Refused {
+		fmt.Fprintf(out, "  refused since start: %d, last %s ago: user %s, who may not %s (%s)\n",
+			r.Count, age(r.AgoMs), r.User, r.What, r.Who)
+		fmt.Fprintf(out, "          released by %s\n", r.Releases)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hopwire/internal/manage"
 	"hopwire/test/interop/broker"
 )
 
@@ -28,5 +29,25 @@ func TestBrowseSaysThatABrokerShowsAPage(t *testing.T) {
 	want := "\nqueue://Q: 401 messages (the broker shows at most maxBrowsePageSize)\n"
 	if !strings.HasSuffix(out, want) {
 		t.Errorf("browse ends with %q, want %q", out[max(0, len(out)-200):], want)
+	}
+}
+
+func TestWhatWasRefusedStandsBelowWhatWaits(t *testing.T) {
+	var out strings.Builder
+	printExplanation(&out, &manage.Explanation{Broker: "b",
+		Destination: manage.Destination{Name: "queue://Q", Size: 30},
+		Rows:        []manage.ExplanationRow{{Reason: "NO_CONSUMER", Count: 30, Releases: "a consumer"}},
+		Ways:        []manage.ExplanationOfWay{{Bridge: "up", Reason: "NO_DEMAND"}},
+		Refused: []manage.Refusal{{User: "net", What: "read from queue://Q", Who: "bridge to hub",
+			Count: 3, AgoMs: 12_000, Releases: "the right"}}})
+	want := `broker b  queue://Q: 30 messages, 0 in flight, 0 consumers, 0 network consumers
+      30  NO_CONSUMER
+          released by a consumer
+  bridge up takes none: NO_DEMAND
+  refused since start: 3, last 12s ago: user net, who may not read from queue://Q (bridge to hub)
+          released by the right
+`
+	if out.String() != want {
+		t.Errorf("explain says\n%s\nwant\n%s", out.String(), want)
 	}
 }

@@ -195,6 +195,18 @@ type Explanation struct {
 	Rows        []ExplanationRow   `json:"rows"`
 	StoredOnly  int64              `json:"storedOnly"` // waiting, not in memory and not looked at
 	Ways        []ExplanationOfWay `json:"ways"`
+	// Refused is what users were refused here since the start, the latest first.
+	Refused []Refusal `json:"refused,omitempty"`
+}
+
+// Refusal is what a user was refused.
+type Refusal struct {
+	User     string `json:"user"`
+	What     string `json:"what"` // that it may not do
+	Who      string `json:"who"`  // who was refused last: a client, a bridge
+	Count    int64  `json:"count"`
+	AgoMs    int64  `json:"agoMs"` // since the last
+	Releases string `json:"releases"`
 }
 
 // ExplanationRow is one reason that holds for a number of messages.
@@ -289,6 +301,10 @@ func FromExplanation(name string, e *broker.Explanation) *Explanation {
 		x.Rows = append(x.Rows, ExplanationRow{Reason: string(r.Reason), Who: r.Who,
 			Count: r.Count, SinceMs: r.Since.Milliseconds(), Releases: r.Releases,
 			Remark: r.Remark, Example: example(r.Example)})
+	}
+	for _, r := range e.Refused {
+		x.Refused = append(x.Refused, Refusal{User: r.User, What: r.What, Who: r.Who,
+			Count: r.Count, AgoMs: r.Ago.Milliseconds(), Releases: message.AccessDenied.Releases()})
 	}
 	return x
 }

@@ -194,6 +194,10 @@ func (s *script) explain(l line) error {
 				s.printf("    %s", r.Remark)
 			}
 		}
+		for _, r := range e.Refused {
+			s.printf("  refused %d, last %v ago: user %s, who may not %s (%s)", r.Count,
+				r.Ago.Round(10*time.Millisecond), r.User, r.What, short(r.Who))
+		}
 	})
 	for _, c := range n.Connectors() {
 		if why := c.Explain(destination(l.word(1))); why != "" {
