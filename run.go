@@ -458,22 +458,27 @@ func (b *Broker) wayless(name message.Destination) []string {
 // the loop.
 func (b *Broker) ways(name message.Destination) []manage.ExplanationOfWay {
 	var out []manage.ExplanationOfWay
-	add := func(bridge string, r message.Reason, said string) {
+	add := func(which string, r message.Reason, said string, st bridge.Status) {
+		w := manage.ExplanationOfWay{Bridge: which, Reason: string(r)}
 		switch r {
 		case "":
 			return
 		case message.AccessDenied, message.RemoteDenied, message.DemandUnseen:
-		default:
-			said = ""
+			w.Text = said
 		}
-		out = append(out, manage.ExplanationOfWay{Bridge: bridge, Reason: string(r), Text: said})
+		if x := manage.FromBridge(st, b.loop.Mono()); r == message.BridgeDown ||
+			st.State == bridge.Backoff {
+			w.State, w.Error, w.Attempt, w.NextTryMs = x.State, x.Error, x.Attempt, x.NextTryMs
+		}
+		out = append(out, w)
 	}
 	for _, c := range b.connectors {
 		s := c.Status()
-		add(s.Name+" to "+s.URI, c.Explain(name), c.Said(name))
+		add(s.Name+" to "+s.URI, c.Explain(name), c.Said(name), s)
 	}
 	for _, a := range b.home.Accepted() {
-		add(a.Status().Name+" of "+a.Status().Peer.Name, a.Explain(name), a.Said(name))
+		s := a.Status()
+		add(s.Name+" of "+s.Peer.Name, a.Explain(name), a.Said(name), s)
 	}
 	return out
 }

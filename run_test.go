@@ -208,3 +208,32 @@ func TestWhatKahaDBLeftIsCounted(t *testing.T) {
 		}
 	}
 }
+
+func TestABridgeThatIsDownTellsExplainWhyAndWhenItTriesAgain(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uri := "tcp://" + l.Addr().String()
+	l.Close()
+	b := run(t, `persistent="false"`, `<destinations><queue physicalName="Q"/></destinations>
+		<networkConnectors><networkConnector name="n" uri="static:(`+uri+`)"/></networkConnectors>`,
+		Options{})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		x, err := b.Explain(ctx, "Q", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(x.Ways) != 1 || x.Ways[0].Reason != "BRIDGE_DOWN" {
+			t.Fatalf("explained by %+v", x.Ways)
+		}
+		if w := x.Ways[0]; w.State == "BACKOFF" && w.NextTryMs > 0 {
+			if !strings.Contains(w.Error, uri) || w.Attempt == 0 {
+				t.Errorf("explained by %+v", w)
+			}
+			return
+		}
+	}
+}

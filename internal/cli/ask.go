@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hopwire/internal/bridge"
 	"hopwire/internal/manage"
 	"hopwire/internal/message"
 )
@@ -177,8 +178,17 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 			x.StoredOnly)
 	}
 	for _, w := range x.Ways {
-		fmt.Fprintf(out, "  bridge %s takes none: %s%s\n", w.Bridge, w.Reason,
-			mark(w.Text != "", "; "+w.Text))
+		why := []string{w.Reason}
+		if w.Text != "" {
+			why = append(why, w.Text)
+		}
+		if w.State == bridge.Stopped.String() {
+			why = append(why, "it is "+w.State)
+		}
+		if w.Error != "" {
+			why = append(why, lastTry(w.State, w.Error, w.Attempt, w.NextTryMs)...)
+		}
+		fmt.Fprintf(out, "  bridge %s takes none: %s\n", w.Bridge, strings.Join(why, "; "))
 	}
 	for _, r := range x.Refused {
 		fmt.Fprintf(out, "  refused since start: %d, last %s ago: user %s, who may not %s (%s)\n",

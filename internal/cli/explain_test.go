@@ -51,3 +51,20 @@ func TestWhatWasRefusedStandsBelowWhatWaits(t *testing.T) {
 		t.Errorf("explain says\n%s\nwant\n%s", out.String(), want)
 	}
 }
+
+func TestABridgeThatIsDownIsExplainedWithItsLastAndNextTry(t *testing.T) {
+	var out strings.Builder
+	printExplanation(&out, &manage.Explanation{Ways: []manage.ExplanationOfWay{
+		{Bridge: "up", Reason: "BRIDGE_DOWN", State: "BACKOFF", Error: "tcp://b:1: refused", Attempt: 3,
+			NextTryMs: 12_000},
+		{Bridge: "off", Reason: "BRIDGE_DOWN", State: "STOPPED"},
+		{Bridge: "on", Reason: "BRIDGE_DOWN", State: "CONNECTING", Error: "tcp://b:1: refused"}}})
+	want := `
+  bridge up takes none: BRIDGE_DOWN; tried 3 times; next try in 12s; last: tcp://b:1: refused
+  bridge off takes none: BRIDGE_DOWN; it is STOPPED
+  bridge on takes none: BRIDGE_DOWN; last: tcp://b:1: refused
+`
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("explain says\n%s\nwant at its end%s", out.String(), want)
+	}
+}

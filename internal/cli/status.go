@@ -195,15 +195,20 @@ func bridgeNote(b *manage.Bridge) string {
 		notes = append(notes, b.Unseen)
 	}
 	if b.Error != "" {
-		if b.Attempt > 1 {
-			notes = append(notes, fmt.Sprintf("tried %d times", b.Attempt))
-		}
-		if b.State == bridge.Backoff.String() {
-			notes = append(notes, "next try in "+age(b.NextTryMs))
-		}
-		notes = append(notes, "last: "+b.Error)
+		notes = append(notes, lastTry(b.State, b.Error, b.Attempt, b.NextTryMs)...)
 	}
 	return strings.Join(notes, "; ")
+}
+
+// lastTry tells why a bridge's last link or try ended, and when it tries again.
+func lastTry(state, err string, attempt int, nextTryMs int64) (notes []string) {
+	if attempt > 1 {
+		notes = append(notes, fmt.Sprintf("tried %d times", attempt))
+	}
+	if state == bridge.Backoff.String() {
+		notes = append(notes, "next try in "+age(nextTryMs))
+	}
+	return append(notes, "last: "+err)
 }
 
 // happened leaves out what a bridge's state tells: how often it was down.

@@ -225,6 +225,11 @@ type ExplanationOfWay struct {
 	Bridge string `json:"bridge"`
 	Reason string `json:"reason"`
 	Text   string `json:"text,omitempty"` // what the peer or this broker says about it
+	// State, Error, Attempt and NextTryMs are the bridge's while it is down or in BACKOFF.
+	State     string `json:"state,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
+	NextTryMs int64  `json:"nextTryMs,omitempty"`
 }
 
 // FromBroker fills in what the core tells.
