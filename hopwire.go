@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hopwire/internal/bridge"
@@ -176,9 +177,10 @@ type Broker struct {
 	home      *bridge.Home
 	edges
 
-	stop func() // begins to stop
-	done chan struct{}
-	err  error // set before done is closed
+	stop   func()      // begins to stop
+	ending atomic.Bool // nothing is started any more
+	done   chan struct{}
+	err    error // set before done is closed
 }
 
 // metaBrokerID is the name under which a store keeps its broker's id.

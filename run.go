@@ -237,6 +237,9 @@ func (b *Broker) openControl() {
 // StartBridges lets the broker's network connectors dial. Those with autoStart=false are stopped.
 func (b *Broker) StartBridges() {
 	b.loop.Post(func() {
+		if b.ending.Load() {
+			return
+		}
 		for _, p := range b.core.DoubtedPeers() {
 			b.home.WatchDoubts(p, b.core.DoubtPatience(p))
 		}
@@ -247,8 +250,8 @@ func (b *Broker) StartBridges() {
 				c.Stop(nil)
 			}
 		}
+		b.log.Info("ready")
 	})
-	b.log.Info("ready")
 }
 
 // watch waits for the reason to end, and ends.
@@ -271,6 +274,7 @@ func (b *Broker) watch(ctx context.Context, failed <-chan error) {
 // answers sent; sockets gone; the store closed; the control socket closed, since who stops the
 // broker takes that for its end. After a failure of the store nothing is waited for.
 func (b *Broker) end(cause error) {
+	b.ending.Store(true)
 	for _, l := range b.listeners {
 		l.Close()
 	}

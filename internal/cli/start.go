@@ -87,8 +87,8 @@ func distinct(setups []*hopwire.Setup) error {
 // runBrokers runs brokers until all have ended. Each opens by itself: one that waits as a slave
 // keeps none of the others from starting. The first that fails ends all.
 func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	opened := newOpenings(len(setups))
 	g := rungroup.New(context.Background())
 	for i, setup := range setups {
@@ -99,14 +99,16 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) err
 					ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) { // a slave that waited
 					return nil
 				}
-				cancel()
+				cancel(brokerFailed(setup, err))
 				return err
 			}
 			opened.one()
-			b.StartBridges()
-			opened.tell(out, i, describe(setup, b))
+			if ctx.Err() == nil { // another may have failed meanwhile
+				b.StartBridges()
+				opened.tell(out, i, describe(setup, b))
+			}
 			if err := b.Wait(); err != nil {
-				cancel()
+				cancel(brokerFailed(setup, err))
 				return err
 			}
 			return nil
@@ -117,6 +119,11 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) err
 	}
 	fmt.Fprintln(out, "stopped")
 	return nil
+}
+
+// brokerFailed is why the other brokers of the process stop.
+func brokerFailed(setup *hopwire.Setup, err error) error {
+	return fmt.Errorf("broker %s of this process failed: %w", setup.Name(), err)
 }
 
 // openings counts the brokers whose ports are open.
