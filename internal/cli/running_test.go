@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -60,4 +62,18 @@ func TestBrokersOfOneNameAreToldApartByTheirProcess(t *testing.T) {
 	expect(t, exitDone, `^broker twin stopped\n$`, "stop", "-b", "twin", "--pid", pid(two))
 	expect(t, exitDone, `^broker twin .* pid `+pid(one), "status", "-b", "twin")
 	expect(t, exitDone, `^broker twin stopped\n$`, "stop", "-b", "twin")
+}
+
+func TestWhoFindsNoBrokerSaysWhereItLooked(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	list := filepath.Join(dir, fmt.Sprintf("hopwire-%d", os.Getuid()))
+	expect(t, exitUnavailable, `no broker is running for this user \(looked in `+list+`,`, "status")
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", file)
+	expect(t, exitUnavailable, `^hopwire: the folder of the list of running brokers, `+file+
+		`/hopwire-\d+, cannot be made: not a directory; set TMPDIR`, "status")
 }

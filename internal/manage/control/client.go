@@ -20,11 +20,21 @@ import (
 	"hopwire/internal/message"
 )
 
-// listFolder is the user's list of running brokers: one file each, with the path of its socket.
+// ListFolder is where the user's list of running brokers is.
+func ListFolder() string {
+	return filepath.Join(os.TempDir(), "hopwire-"+strconv.Itoa(os.Getuid()))
+}
+
+// listFolder makes the user's list of running brokers: one file each, with the path of its socket.
 func listFolder() (string, error) {
-	dir := filepath.Join(os.TempDir(), "hopwire-"+strconv.Itoa(os.Getuid()))
+	dir := ListFolder()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
+		why := err
+		if at, ok := errors.AsType[*os.PathError](err); ok {
+			why = at.Err
+		}
+		return "", message.Errorf(message.Unavailable, "the folder of the list of running brokers, %s,"+
+			" cannot be made: %w; set TMPDIR to a folder that this user may write to", dir, why)
 	}
 	info, err := os.Lstat(dir) // a link may lead to any folder of this user
 	if err != nil {
