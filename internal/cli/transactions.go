@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"hopwire/internal/manage"
 	"hopwire/internal/message"
@@ -11,19 +13,27 @@ import (
 // transactionsCommand is hopwire transactions.
 type transactionsCommand struct {
 	brokerFlag
-	Commit   string `xor:"outcome" help:"Commit one whose manager does not return." placeholder:"XID"`
-	Rollback string `xor:"outcome" help:"Roll one back, likewise." placeholder:"XID"`
+	Commit   *string `xor:"outcome" help:"Commit one whose manager does not return." placeholder:"XID"`
+	Rollback *string `xor:"outcome" help:"Roll one back, likewise." placeholder:"XID"`
 }
 
 // Run prints the prepared transactions, or ends one.
 func (c *transactionsCommand) Run(ctx context.Context, s *streams) error {
+	for option, xid := range map[string]*string{"--commit": c.Commit, "--rollback": c.Rollback} {
+		if xid != nil && strings.TrimSpace(*xid) == "" {
+			return usageError{option + " wants an XID; hopwire transactions lists those that are prepared"}
+		}
+	}
 	them, err := c.ask(ctx)
 	if err != nil {
 		return err
 	}
 	them = running(them)
-	if c.Commit+c.Rollback != "" {
-		return c.decide(ctx, s, them)
+	switch {
+	case c.Commit != nil:
+		return decide(ctx, s, them, *c.Commit, true)
+	case c.Rollback != nil:
+		return decide(ctx, s, them, *c.Rollback, false)
 	}
 	all, err := every(ctx, them, func(ctx context.Context, a *asked) (*manage.Status, error) {
 		return a.Status(ctx)
@@ -45,10 +55,10 @@ func (c *transactionsCommand) Run(ctx context.Context, s *streams) error {
 }
 
 // decide ends the transaction at the brokers that have it. One may be a transaction of several.
-func (c *transactionsCommand) decide(ctx context.Context, s *streams, them []*asked) error {
-	xid, commit, how := c.Rollback, false, "rolled back"
-	if c.Commit != "" {
-		xid, commit, how = c.Commit, true, "committed"
+func decide(ctx context.Context, s *streams, them []*asked, xid string, commit bool) error {
+	how := "rolled back"
+	if commit {
+		how = "committed"
 	}
 	ended, err := every(ctx, them, func(ctx context.Context, a *asked) (string, error) {
 		err := a.Decide(ctx, xid, commit)
@@ -66,9 +76,22 @@ func (c *transactionsCommand) decide(ctx context.Context, s *streams, them []*as
 	}
 	if err == nil && n == 0 {
 		return message.Errorf(message.NotFound, "no broker (%s) has a prepared transaction %s; see"+
-			" hopwire transactions", names(them), xid)
+			" hopwire transactions%s", names(them), xid, spelling(xid))
 	}
 	return err
+}
+
+// xidForm is the text of an XID, here and in ActiveMQ's Java client.
+var xidForm = regexp.MustCompile(`^XID:\[-?\d+,globalId=([0-9a-f]*),branchId=([0-9a-f]*)\]$`)
+
+// spelling is a hint for an XID as the Java client writes it: bytes without leading zeros.
+func spelling(xid string) string {
+	parts := xidForm.FindStringSubmatch(xid)
+	if parts == nil || len(parts[1])%2 == 0 && len(parts[2])%2 == 0 {
+		return ""
+	}
+	return "; it writes each byte of the ids with two digits, globalId=06f0, where the Java client" +
+		" leaves out a leading zero, globalId=6f0"
 }
 
 // transaction is a prepared transaction in a line.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hopwire/internal/manage"
+	"hopwire/test/interop/broker"
 )
 
 func TestStatusTellsPreparedTransactions(t *testing.T) {
@@ -20,4 +21,19 @@ func TestStatusTellsPreparedTransactions(t *testing.T) {
 func TestATransactionIsCommittedOrRolledBack(t *testing.T) {
 	expect(t, exitUsage, `--commit and --rollback can't be used together`, "transactions",
 		"--commit", "XID:1", "--rollback", "XID:1")
+	for _, option := range []string{"--commit", "--rollback"} {
+		expect(t, exitUsage, `^hopwire: `+option+` wants an XID; `, "transactions", option, "")
+	}
+}
+
+func TestAnXIDOfTheJavaClientIsAnsweredWithHowItIsWrittenHere(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
+	for xid, want := range map[string]string{
+		"XID:[77,globalId=6f0,branchId=1]":   `see hopwire transactions; it writes each byte .*\n$`,
+		"XID:[77,globalId=06f0,branchId=01]": `see hopwire transactions\n$`,
+		"nonsense":                           `see hopwire transactions\n$`,
+	} {
+		expect(t, exitFailed, `no broker \(b\) has a prepared .*`+want, "transactions", "--rollback", xid)
+	}
 }
