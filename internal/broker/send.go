@@ -239,19 +239,24 @@ func (b *Broker) wireDestination(wire message.Destination) *destination {
 	return b.destination(firstOf(wire))
 }
 
+// firstOf gives the first member of a composite. One without members, which no name may be, is its
+// own.
 func firstOf(wire message.Destination) message.Destination {
-	if wire.IsComposite() {
-		return wire.Split()[0]
+	if members := wire.Split(); len(members) > 0 {
+		return members[0]
 	}
 	return wire
 }
 
+// duplicate counts a message that was here before; d is nil when its destination is gone.
 func (b *Broker) duplicate(d *destination, a *arrival) {
 	b.counts.Duplicates++
 	b.counts.Reasons[message.DuplicateMessage]++
-	d.counts.Duplicates++
-	d.reasons[message.DuplicateMessage]++
-	b.tell(Event{Kind: DuplicateKnown, Reason: message.DuplicateMessage, Dest: d.name,
+	if d != nil {
+		d.counts.Duplicates++
+		d.reasons[message.DuplicateMessage]++
+	}
+	b.tell(Event{Kind: DuplicateKnown, Reason: message.DuplicateMessage, Dest: firstOf(a.wire),
 		Text: a.m.ID.String(), Count: 1})
 }
 

@@ -119,7 +119,7 @@ func (c *Connection) sendIn(a *arrival) {
 		return
 	}
 	if !tx.open() {
-		c.sendLate(a)
+		c.sendLate(tx, a)
 		return
 	}
 	if most := c.b.opt.MaxUncommitted; most > 0 && len(tx.sends)+len(tx.parked) >= most {

@@ -48,20 +48,22 @@ type branches struct {
 	branches  map[message.TransactionID]*transaction
 	preparing []*transaction
 	prepared  []*transaction // in this order, until their outcome is durable
+	known     int            // messages in their known
 }
 
 // branch is what an XA branch is beside a transaction.
 type branch struct {
 	state  branchState
-	unit   uint64             // of the prepare, while it is on its way
-	voted  func(error)        // hears of it
-	dest   store.DestID       // that keeps what was sent; 0 when nothing is stored
-	stored int64              // messages in it
-	since  int64              // when it was prepared; Wall
-	acked  int                // acknowledgements
-	refs   []store.AckRef     // those of before the broker's start
-	later  []laterTransaction // came while state is preparing or ending
-	commit bool               // it is ending so
+	unit   uint64                     // of the prepare, while it is on its way
+	voted  func(error)                // hears of it
+	dest   store.DestID               // that keeps what was sent; 0 when nothing is stored
+	stored int64                      // messages in it
+	since  int64                      // when it was prepared; Wall
+	acked  int                        // acknowledgements
+	refs   []store.AckRef             // those of before the broker's start
+	later  []laterTransaction         // came while state is preparing or ending
+	known  map[message.MessageID]bool // what it sent; nil is not known
+	commit bool                       // it is ending so
 }
 
 type branchState uint8
@@ -94,6 +96,7 @@ func (tx *transaction) who() string {
 func (bs *branches) forget(tx *transaction) {
 	if bs.branches[tx.id] == tx {
 		delete(bs.branches, tx.id)
+		bs.known -= len(tx.branch.known)
 	}
 	bs.preparing = dropTransaction(bs.preparing, tx)
 	bs.prepared = dropTransaction(bs.prepared, tx)
@@ -221,25 +224,6 @@ func (c *Connection) beginXA(id message.TransactionID) error {
 	return nil
 }
 
-// sendLate takes a send into a branch that is not open. A client that failed over sends again what
-// it sent before the prepare.
-func (c *Connection) sendLate(a *arrival) {
-	if c.info.FailoverReconnect {
-		c.b.duplicate(c.b.wireDestination(a.wire), a)
-		a.answer(nil)
-		return
-	}
-	a.refuse(xaError(xaProtocol, "Cannot send in %s now: it is prepared", a.m.Transaction))
-}
-
-// ackLate is sendLate for acknowledgements.
-func (c *Connection) ackLate(tx *transaction) error {
-	if c.info.FailoverReconnect {
-		return nil
-	}
-	return xaError(xaProtocol, "Cannot acknowledge in %s now: it is prepared", tx.id)
-}
-
 // defers has a command wait for what the store says about the branch.
 func (x *branch) defers(c *Connection, cmd *message.TransactionInfo) {
 	if len(x.later) >= laterMost {
@@ -305,6 +289,7 @@ func (tx *transaction) prepare(done func(vote int32, err error)) {
 	delete(tx.conn.transactions, tx.id)
 	tx.conn = nil
 	x.state = branchPreparing
+	b.xa.knowSends(tx)
 	b.xa.preparing = append(b.xa.preparing, tx)
 	if !b.opt.Persistent {
 		tx.voteCommit()
