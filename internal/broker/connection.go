@@ -306,6 +306,7 @@ func (c *Connection) release() {
 		return
 	}
 	for _, tx := range c.openTransactions() {
+		tx.by = c
 		tx.rollback()
 	}
 	for _, s := range append([]*consumer(nil), c.order...) {

@@ -386,15 +386,30 @@ func (s *consumer) giveBack(last int64) {
 	}
 }
 
-// giveBackOf returns, of an ended consumer, what a transaction acknowledged and did not commit.
+// giveBackOf returns what a transaction acknowledged and did not commit, of a consumer that is
+// ended or does not know. Of a topic's message nothing is returned; the client is done with it.
 func (s *consumer) giveBackOf(tx *transaction) {
+	back := map[*destination][]*queue.Copy{}
+	var order []*destination
 	s.window.Commit(tx.id, func(e *window.Entry[*queue.Copy]) {
-		if d := s.home(e.Destination, e.Ref); d != nil && e.Ref.Owner == any(tx) {
-			e.Ref.Redelivery++
-			s.b.journal.redelivered(d, e.Ref)
-			d.queue.Return([]*queue.Copy{e.Ref})
+		d := s.home(e.Destination, e.Ref)
+		if d == nil || e.Ref.Owner != any(tx) && e.Ref.Owner != any(s) {
+			return
 		}
+		e.Ref.Redelivery++
+		s.b.journal.redelivered(d, e.Ref)
+		if back[d] == nil {
+			order = append(order, d)
+		}
+		back[d] = append(back[d], e.Ref)
 	})
+	for _, d := range order {
+		d.queue.Return(back[d])
+	}
+	if !s.ended {
+		s.ready()
+		s.drainBacklog()
+	}
 }
 
 // holds reports whether the message with that broker sequence is in the window.

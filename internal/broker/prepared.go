@@ -57,6 +57,7 @@ func (b *Broker) impose(tx *transaction, commit bool, done func(error)) {
 	}
 	b.tell(Event{Kind: BranchImposed, Count: 1, Text: tx.id.String() + " is " + how +
 		" without its transaction manager; it " + tx.holding()})
+	tx.by = nil
 	tx.conclude(commit, done)
 }
 

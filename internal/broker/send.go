@@ -242,6 +242,9 @@ func (b *Broker) wireDestination(wire message.Destination) *destination {
 // firstOf gives the first member of a composite. One without members, which no name may be, is its
 // own.
 func firstOf(wire message.Destination) message.Destination {
+	if !wire.IsComposite() {
+		return wire
+	}
 	if members := wire.Split(); len(members) > 0 {
 		return members[0]
 	}

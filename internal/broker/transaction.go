@@ -25,6 +25,7 @@ const (
 type transaction struct {
 	b      *Broker
 	conn   *Connection // that began it; nil of a branch that is not open any more
+	by     *Connection // that asked last for the end of a branch; nil is no client
 	id     message.TransactionID
 	number uint64 // in the order of their begins
 	branch *branch
@@ -124,6 +125,7 @@ func (c *Connection) sendIn(a *arrival) {
 	}
 	if most := c.b.opt.MaxUncommitted; most > 0 && len(tx.sends)+len(tx.parked) >= most {
 		c.b.counts.Reasons[message.TransactionLimit]++
+		tx.by = c
 		tx.rollback()
 		a.refuse(message.Errorf(message.Limit, "Can not send message on transaction with id: '%s',"+
 			" Transaction has reached the maximum allowed number of pending send operations before"+
@@ -356,7 +358,7 @@ func (tx *transaction) committed(copies, acked []committing, rest []target) {
 }
 
 // rollback forgets the sends; what was acknowledged stays with the client, which redelivers it.
-// What consumers had that are closed goes back to its queue.
+// What consumers had that are closed, or that hear nothing of the rollback, goes back to its queue.
 func (tx *transaction) rollback() {
 	tx.forget()
 	tx.undo()
@@ -365,7 +367,7 @@ func (tx *transaction) rollback() {
 // undo is a rollback of a transaction that commands find still.
 func (tx *transaction) undo() {
 	for _, s := range tx.acks {
-		if s.ended {
+		if s.ended || tx.branch != nil && s.conn != tx.by {
 			s.giveBackOf(tx)
 		} else {
 			s.window.Rollback(tx.id, letGo)

@@ -141,6 +141,7 @@ func (c *Connection) transactXA(cmd *message.TransactionInfo) {
 // decide executes a command about a branch that is open or prepared.
 func (c *Connection) decide(tx *transaction, cmd *message.TransactionInfo) {
 	done := func(err error) { c.answer(cmd, err) }
+	tx.by = c
 	isPrepared := tx.branch.state == branchPrepared
 	switch cmd.Type {
 	case message.Prepare:

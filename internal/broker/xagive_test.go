@@ -1,0 +1,66 @@
+package broker
+
+import (
+	"testing"
+
+	"hopwire/internal/message"
+)
+
+// TestARollbackThatAConsumerDoesNotHearOfGivesBack rolls branches back in which a consumer that is
+// there acknowledged a message: it gets that again, with the count raised, and is given what comes
+// after. Its own client redelivers the message itself when it asked for the rollback.
+func TestARollbackThatAConsumerDoesNotHearOfGivesBack(t *testing.T) {
+	q := queueNamed("in")
+	for who, want := range map[string]struct {
+		got  string
+		left int // in its window
+	}{
+		"its client":           {"1 2", 1},
+		"another":              {"1 2 1* 3", 0},
+		"the operator":         {"1 2 1* 3", 0},
+		"who began it is gone": {"1 2 1* 3", 0},
+	} {
+		h := open(t, nil, nil)
+		c, m := h.connect("c", "c", "", nil), h.connect("m", "m", "", nil)
+		for n := range int64(2) {
+			c.produce("c", q, n+1)
+		}
+		id := c.window("c", q, 1, "")
+		m.walk(xid(1), begin, "ok")
+		c.ack(id, q, c.got[0], message.StandardAck, xid(1))
+		if who != "who began it is gone" {
+			c.walk(xid(1), prepare, "vote 0")
+		}
+		done := 1
+		settle := func() {
+			for ; done < len(c.got); done++ {
+				c.ack(id, q, c.got[done], message.IndividualAck, message.TransactionID{})
+			}
+		}
+		settle()
+		switch who {
+		case "its client":
+			c.walk(xid(1), rollback, "ok")
+		case "another":
+			m.walk(xid(1), rollback, "ok")
+		case "the operator":
+			h.b.Decide(xid(1).String(), false, func(err error) {
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			h.turn()
+		default:
+			m.Gone()
+			h.turn()
+		}
+		settle()
+		c.produce("c", q, 3)
+		settle()
+		if got, n := numbers(c), c.consumers[id].window.Len(); got != want.got || n != want.left {
+			t.Errorf("%s rolls it back: the consumer gets %s and has %d, want %s and %d",
+				who, got, n, want.got, want.left)
+		}
+		h.over(who)
+	}
+}
