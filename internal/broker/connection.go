@@ -58,6 +58,7 @@ type Connection struct {
 	order        []*consumer
 	producers    map[message.ProducerID]*producer
 	transactions map[message.TransactionID]*transaction
+	branches     map[*transaction]bool // XA ones that it began, joined or prepared
 	temps        []*destination
 
 	network bool // a peer broker's bridge
@@ -309,6 +310,7 @@ func (c *Connection) release() {
 		tx.by = c
 		tx.rollback()
 	}
+	c.leaveBranches()
 	for _, s := range append([]*consumer(nil), c.order...) {
 		s.end(c.seen)
 	}

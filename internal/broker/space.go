@@ -199,7 +199,12 @@ func (c *Connection) congested() bool {
 // an acknowledgement, the end of a transaction, or a pull of what would be acknowledged then.
 func (c *Connection) mayMakeRoom() bool {
 	for _, tx := range c.transactions {
-		if tx.bytes > 0 || len(tx.acks) > 0 {
+		if tx.keeps() {
+			return true
+		}
+	}
+	for tx := range c.branches {
+		if tx.keeps() || tx.branch.isPrepared() {
 			return true
 		}
 	}
@@ -207,6 +212,9 @@ func (c *Connection) mayMakeRoom() bool {
 		return s.inFlight > 0 || s.window != nil && s.window.Len() > 0 || s.pulls()
 	})
 }
+
+// keeps reports whether the end of the transaction may give room back.
+func (tx *transaction) keeps() bool { return tx.bytes > 0 || len(tx.acks) > 0 }
 
 // pulls reports whether the consumer is given messages only when it asks, and there are some.
 func (s *consumer) pulls() bool {

@@ -53,17 +53,18 @@ type branches struct {
 
 // branch is what an XA branch is beside a transaction.
 type branch struct {
-	state  branchState
-	unit   uint64                     // of the prepare, while it is on its way
-	voted  func(error)                // hears of it
-	dest   store.DestID               // that keeps what was sent; 0 when nothing is stored
-	stored int64                      // messages in it
-	since  int64                      // when it was prepared; Wall
-	acked  int                        // acknowledgements
-	refs   []store.AckRef             // those of before the broker's start
-	later  []laterTransaction         // came while state is preparing or ending
-	known  map[message.MessageID]bool // what it sent; nil is not known
-	commit bool                       // it is ending so
+	state   branchState
+	unit    uint64                     // of the prepare, while it is on its way
+	voted   func(error)                // hears of it
+	dest    store.DestID               // that keeps what was sent; 0 when nothing is stored
+	stored  int64                      // messages in it
+	since   int64                      // when it was prepared; Wall
+	acked   int                        // acknowledgements
+	refs    []store.AckRef             // those of before the broker's start
+	later   []laterTransaction         // came while state is preparing or ending
+	known   map[message.MessageID]bool // what it sent; nil is not known
+	parties map[*Connection]bool       // that began, joined or prepared it
+	commit  bool                       // it is ending so
 }
 
 type branchState uint8
@@ -98,6 +99,10 @@ func (bs *branches) forget(tx *transaction) {
 		delete(bs.branches, tx.id)
 		bs.known -= len(tx.branch.known)
 	}
+	for c := range tx.branch.parties {
+		delete(c.branches, tx)
+	}
+	tx.branch.parties = nil
 	bs.preparing = dropTransaction(bs.preparing, tx)
 	bs.prepared = dropTransaction(bs.prepared, tx)
 }
@@ -109,6 +114,25 @@ func dropTransaction(list []*transaction, tx *transaction) []*transaction {
 		}
 	}
 	return list
+}
+
+// takePart notes that the connection may be who ends the branch.
+func (c *Connection) takePart(tx *transaction) {
+	if c.branches == nil {
+		c.branches = map[*transaction]bool{}
+	}
+	if tx.branch.parties == nil {
+		tx.branch.parties = map[*Connection]bool{}
+	}
+	c.branches[tx], tx.branch.parties[c] = true, true
+}
+
+// leaveBranches forgets, of a connection that ends, what takePart noted.
+func (c *Connection) leaveBranches() {
+	for tx := range c.branches {
+		delete(tx.branch.parties, c)
+	}
+	c.branches = nil
 }
 
 // transactXA executes a TransactionInfo about XA branches.
@@ -153,6 +177,7 @@ func (c *Connection) decide(tx *transaction, cmd *message.TransactionInfo) {
 			done(xaError(xaProtocol, "Cannot call prepare now: %s is being ended", tx.id))
 			return
 		}
+		c.takePart(tx)
 		tx.prepare(func(vote int32, err error) {
 			if err != nil {
 				done(err)
@@ -207,6 +232,7 @@ func (c *Connection) beginXA(id message.TransactionID) error {
 	b := c.b
 	switch {
 	case b.xa.branches[id] != nil:
+		c.takePart(b.xa.branches[id])
 		return nil
 	case len(id.Global) > maxXidBytes || len(id.Branch) > maxXidBytes:
 		return xaError(xaInvalid, "an xid of %d and %d bytes is too long, the limit is %d",
@@ -222,6 +248,7 @@ func (c *Connection) beginXA(id message.TransactionID) error {
 	tx := c.transactions[id]
 	tx.branch = &branch{}
 	b.xa.branches[id] = tx
+	c.takePart(tx)
 	return nil
 }
 

@@ -64,3 +64,41 @@ func TestARollbackThatAConsumerDoesNotHearOfGivesBack(t *testing.T) {
 		h.over(who)
 	}
 }
+
+// TestAConnectionIsReadWhileItsBranchKeepsRoom fills the memory with what a branch acknowledged:
+// who began, joined or prepared that must be able to end it, however much of its sends waits.
+func TestAConnectionIsReadWhileItsBranchKeepsRoom(t *testing.T) {
+	in, out := queueNamed("in"), queueNamed("out")
+	for _, how := range []string{"prepared", "joined", "none"} {
+		h := open(t, nil, func(o *Options) { o.MemoryLimitBytes = 2 << 20 })
+		c, o := h.connect("c", "c", "", nil), h.connect("o", "o", "", nil)
+		c.produce("c", queueNamed("x"), 0)
+		for n := range int64(2) {
+			c.do(c.big("c", in, n+1, 1<<20, false))
+		}
+		o.walk(xid(1), begin, "ok")
+		id := c.window("c", in, 10, "")
+		if how != "none" {
+			c.walk(xid(1), begin, "ok")
+		}
+		for _, m := range c.got {
+			c.ack(id, in, m, message.StandardAck, xid(1))
+		}
+		if how == "prepared" {
+			c.walk(xid(1), prepare, "vote 0")
+		}
+		c.do(&message.RemoveInfo{Object: id})
+		for n := range int64(17) {
+			c.hand(c.big("c", out, n+10, 1<<20, false))
+		}
+		h.turn()
+		if c.held != (how == "none") || c.parkedBytes < congestedBytes {
+			t.Errorf("%s: held %v while %d bytes wait", how, c.held, c.parkedBytes)
+		}
+		o.walk(xid(1), rollback, "ok")
+		h.over(how)
+		if len(c.branches)+len(o.branches) > 0 {
+			t.Errorf("%s: the connections are in branches that are over", how)
+		}
+	}
+}
