@@ -70,10 +70,10 @@ func (e *explainer) inBranches() {
 		})
 }
 
-// keptByBranch refuses to remove a queue while a prepared branch keeps messages of it. Temporary
-// ones go with their connection.
+// keptByBranch refuses to remove a queue while a branch that is prepared, or on the way there,
+// keeps messages of it. Temporary ones go with their connection.
 func (b *Broker) keptByBranch(d *destination) error {
-	if d.queue == nil || d.name.IsTemp() || len(b.xa.prepared) == 0 {
+	if d.queue == nil || d.name.IsTemp() || len(b.xa.prepared)+len(b.xa.preparing) == 0 {
 		return nil
 	}
 	var by *transaction
@@ -81,7 +81,7 @@ func (b *Broker) keptByBranch(d *destination) error {
 		by = kept[0].tx
 	}
 	d.queue.EachOut(func(c *queue.Copy) {
-		if tx, ok := c.Tx.(*transaction); ok && tx.branch.isPrepared() &&
+		if tx, ok := c.Tx.(*transaction); ok && !tx.open() &&
 			(by == nil || tx.number < by.number) {
 			by = tx
 		}

@@ -102,3 +102,25 @@ func TestAConnectionIsReadWhileItsBranchKeepsRoom(t *testing.T) {
 		}
 	}
 }
+
+func TestAQueueIsNotRemovedWhileABranchOfItIsBeingPrepared(t *testing.T) {
+	h := open(t, nil, nil)
+	q, c := queueNamed("in"), h.connect("c", "c", "", nil)
+	c.produce("c", q, 1)
+	id := c.window("c", q, 10, "")
+	c.walk(xid(1), begin, "ok")
+	c.ack(id, q, c.got[0], message.StandardAck, xid(1))
+	n := c.hand(&message.TransactionInfo{Connection: "c", ID: xid(1), Type: prepare})
+	if err := h.b.removeDestination(h.b.find(q), true); message.KindOf(err) != message.IllegalState {
+		t.Errorf("the removal is answered with %v", err)
+	}
+	h.turn()
+	if got := c.outcome(n, nil); got != "vote 0" {
+		t.Errorf("the prepare is answered with %s", got)
+	}
+	c.walk(xid(1), commit2, "ok")
+	if err := h.b.removeDestination(h.b.find(q), true); err != nil {
+		t.Errorf("the removal after the commit is answered with %v", err)
+	}
+	h.over("its queue is removed")
+}
