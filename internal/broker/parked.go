@@ -292,15 +292,22 @@ func (c *Connection) dropParked() {
 	}
 	for _, d := range c.b.parked {
 		for _, a := range d.parked {
-			if d.parks(a) && a.conn == c && a.tx == nil { // a transaction's go with that
-				d.unpark(a)
-				a.answered = true
-				c.b.drop(d, message.ConnectionGone, a.m)
+			if !d.parks(a) || a.conn != c || a.goesWith(c) {
+				continue
+			}
+			d.unpark(a)
+			a.answered = true
+			c.b.drop(d, message.ConnectionGone, a.m)
+			if a.tx != nil {
+				a.tx.loses(a)
 			}
 		}
 	}
 	c.b.dropReplies(c)
 }
+
+// goesWith reports whether the arrival is in a transaction that ends with the connection.
+func (a *arrival) goesWith(c *Connection) bool { return a.tx != nil && a.tx.conn == c }
 
 // relieve marks that room was made: parked sends are tried at the end of the turn.
 func (b *Broker) relieve() {

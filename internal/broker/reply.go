@@ -192,7 +192,7 @@ func (b *Broker) dropReplies(c *Connection) {
 	var list []*arrival
 	for _, to := range r.waited() {
 		for _, a := range r.waiting[to] {
-			if a.conn == c && a.tx == nil {
+			if a.conn == c && !a.goesWith(c) {
 				list = append(list, a)
 			}
 		}
@@ -203,5 +203,8 @@ func (b *Broker) dropReplies(c *Connection) {
 		b.counts.Reasons[message.ConnectionGone]++
 		b.tell(Event{Kind: MessageDropped, Reason: message.ConnectionGone, Dest: a.m.Destination,
 			Text: a.m.ID.String(), Count: 1})
+		if a.tx != nil {
+			a.tx.loses(a)
+		}
 	}
 }

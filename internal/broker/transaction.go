@@ -174,10 +174,15 @@ func (tx *transaction) take(a *arrival) {
 	a.answer(nil)
 }
 
-// refused tells that a send is not in the transaction; when nobody waited for its answer the
-// transaction can only roll back.
+// refused tells that a send is not in the transaction; when nobody waited for its answer, or who
+// did is gone, the transaction can only roll back.
 func (tx *transaction) refused(a *arrival, err error) {
-	if tx.broken == nil && !a.header.ResponseRequired {
+	tx.without(a, err, !a.header.ResponseRequired || a.conn.closed)
+}
+
+// without goes on without a send that waited, and as one that can only roll back if that spoils it.
+func (tx *transaction) without(a *arrival, err error, spoils bool) {
+	if tx.broken == nil && spoils {
 		tx.broken = err
 	}
 	if i := slices.Index(tx.parked, a); i >= 0 {
@@ -220,6 +225,12 @@ func (tx *transaction) forget() {
 	if tx.branch != nil {
 		tx.b.xa.forget(tx)
 	}
+}
+
+// loses gives up a send of a connection that is gone, whose branch others may end.
+func (tx *transaction) loses(a *arrival) {
+	tx.without(a, message.Errorf(message.RolledBack, "the connection of message %s was lost while"+
+		" that waited", a.m.ID), true)
 }
 
 // committing is a copy of a transaction whose batch is on the way.

@@ -124,3 +124,38 @@ func TestAQueueIsNotRemovedWhileABranchOfItIsBeingPrepared(t *testing.T) {
 	}
 	h.over("its queue is removed")
 }
+
+// TestASendOfWhoIsGoneSpoilsTheBranchOfAnother has a send wait for room in a branch that another
+// connection began: when its own goes, it is in no branch, and that is not committed without it.
+func TestASendOfWhoIsGoneSpoilsTheBranchOfAnother(t *testing.T) {
+	q := queueNamed("q")
+	for _, goodbye := range []bool{false, true} {
+		h := open(t, nil, limited)
+		a, b := h.connect("a", "a", "", nil), h.connect("b", "b", "", nil)
+		a.Handle(a.big("a", q, 1, 2<<20, false))
+		a.walk(xid(1), begin, "ok")
+		b.walk(xid(1), begin, "ok")
+		m := b.big("b", q, 2, 100, false)
+		m.Transaction = xid(1)
+		b.tell(m)
+		n := a.hand(&message.TransactionInfo{Connection: "a", ID: xid(1), Type: prepare})
+		lost := int64(1)
+		if goodbye { // what it sent before is to arrive
+			lost = 0
+			b.do(&message.RemoveInfo{Object: message.ConnectionID("b")})
+			b.close("")
+			h.turn()
+			a.do(&message.DestinationInfo{Destination: q, Timeout: 1, Op: message.RemoveDestination})
+		} else {
+			b.Gone()
+			h.turn()
+		}
+		if got := a.outcome(n, nil); got != "100" {
+			t.Errorf("good-bye %v: the prepare is answered with %s", goodbye, got)
+		}
+		if got := h.b.counts.Reasons[message.ConnectionGone]; got != lost {
+			t.Errorf("good-bye %v: %d lost sends are counted, want %d", goodbye, got, lost)
+		}
+		h.over("its sender is gone")
+	}
+}
