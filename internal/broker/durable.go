@@ -248,7 +248,7 @@ func (b *Broker) makeSubscribed() {
 // asked for it.
 func (s *subscription) remove(r message.Reason, why string) {
 	b, d := s.b, s.dest
-	kept := d.queue.Len()
+	kept := d.queue.Len() + d.queue.Withheld()
 	if kept > 0 {
 		b.counts.Reasons[r] += kept
 	}
