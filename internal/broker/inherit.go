@@ -44,9 +44,13 @@ func (s *subscription) inherit() (more bool) {
 		i.begin()
 		return true
 	}
-	var here []*queue.Copy
+	var here, later []*queue.Copy
 	find := func(c *queue.Copy) bool {
-		if i.first(c) {
+		switch tx, _ := c.Owner.(*transaction); {
+		case !i.first(c):
+		case tx != nil && tx.committing: // nobody gets it yet
+			later = append(later, c)
+		default:
 			here = append(here, c)
 		}
 		return true
@@ -55,8 +59,17 @@ func (s *subscription) inherit() (more bool) {
 		o.dest.queue.EachOut(func(c *queue.Copy) { find(c) })
 		o.dest.queue.EachPending(find)
 	}
-	slices.SortFunc(here, func(x, y *queue.Copy) int { return cmp.Compare(x.Seq, y.Seq) })
+	bySeq := func(x, y *queue.Copy) int { return cmp.Compare(x.Seq, y.Seq) }
+	slices.SortFunc(here, bySeq)
 	i.take(here)
+	if len(later) > 0 {
+		slices.SortFunc(later, bySeq)
+		s.b.journal.after(func() {
+			if !s.dest.gone {
+				i.take(later)
+			}
+		})
+	}
 	return false
 }
 
