@@ -159,3 +159,17 @@ func TestASendOfWhoIsGoneSpoilsTheBranchOfAnother(t *testing.T) {
 		h.over("its sender is gone")
 	}
 }
+
+func TestASubscriptionThatEndsCountsWhatABranchKeepsOfIt(t *testing.T) {
+	h, _ := branched(t)
+	h = h.again()
+	c := h.connect("c", "c", "", nil)
+	if e := c.do(&message.RemoveSubscriptionInfo{SubscriptionName: "s"}); e != nil {
+		t.Fatal(e)
+	}
+	if n := h.b.counts.Reasons[message.Unsubscribed]; n != 2 {
+		t.Errorf("%d messages are counted, want 2", n)
+	}
+	c.walk(xid(1), commit2, "ok")
+	h.over("its subscription is gone")
+}
