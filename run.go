@@ -448,7 +448,7 @@ func (b *Broker) wayless(name message.Destination) []string {
 	for _, w := range b.ways(name) {
 		to := &passing
 		switch message.Reason(w.Reason) {
-		case message.Excluded, message.NotIncluded, message.SelfConnect:
+		case message.Excluded, message.NotIncluded, message.SelfConnect, message.TTLConsumer:
 			to = &lasting
 		}
 		if !slices.Contains(*to, w.Reason) {
@@ -467,7 +467,7 @@ func (b *Broker) ways(name message.Destination) []manage.ExplanationOfWay {
 		switch r {
 		case "":
 			return
-		case message.AccessDenied, message.RemoteDenied, message.DemandUnseen:
+		case message.AccessDenied, message.RemoteDenied, message.DemandUnseen, message.TTLConsumer:
 			w.Text = said
 		}
 		if x := manage.FromBridge(st, b.loop.Mono()); r == message.BridgeDown ||

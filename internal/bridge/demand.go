@@ -85,12 +85,14 @@ type table struct {
 	where     map[message.ConsumerID][]*demand
 	by        map[message.Destination][]*demand
 	patterns  []*demand // of topics
+	refusals  refusals  // what consumerTTL keeps away
 }
 
 func newTable(o *Options, self, peer message.BrokerID,
 	selectors func(string) (Selector, error)) *table {
 	return &table{opts: o, rules: newRules(o), self: self, peer: peer, selectors: selectors,
-		where: map[message.ConsumerID][]*demand{}, by: map[message.Destination][]*demand{}}
+		where: map[message.ConsumerID][]*demand{}, by: map[message.Destination][]*demand{},
+		refusals: newRefusals()}
 }
 
 // admit tells why a remote consumer makes no demand here; "" when it does, as far as its path
@@ -114,8 +116,12 @@ func (t *table) admit(c *message.ConsumerInfo) message.Reason {
 func (t *table) add(c *message.ConsumerInfo,
 	s network.Selectors) (empty []*demand, why message.Reason) {
 	if why = t.admit(c); why != "" {
+		if why == message.TTLConsumer {
+			t.tooFar(c)
+		}
 		return nil, why
 	}
+	t.refusals.remove(keyOf(c))
 	if len(t.where[c.ID]) > 0 {
 		return nil, ""
 	}
@@ -227,6 +233,7 @@ func (t *table) folds(c *message.ConsumerInfo, d message.Destination) bool {
 // remove takes a remote consumer out. It gives the demands that nobody wants any more, in order.
 // A durable stays until its subscription is removed. Unknown ids are ignored.
 func (t *table) remove(id message.ConsumerID) (empty []*demand) {
+	t.refusals.remove(refusedKey{id: id})
 	return t.removeIf(t.where[id], func(m member) bool {
 		return m.id == id && m.durable == "" && !m.static
 	})
@@ -234,6 +241,7 @@ func (t *table) remove(id message.ConsumerID) (empty []*demand) {
 
 // removeDurable takes a durable subscription of the peer out.
 func (t *table) removeDurable(clientID, name string) (empty []*demand) {
+	t.refusals.remove(refusedKey{clientID: clientID, durable: name})
 	return t.removeIf(t.demands, func(m member) bool {
 		return m.durable == name && m.clientID == clientID && name != ""
 	})

@@ -87,6 +87,9 @@ func (b *Bridge) said(d message.Destination) string {
 			return x.failed
 		}
 	}
+	if text := b.ttlText(d); text != "" {
+		return text
+	}
 	return b.unseen
 }
 

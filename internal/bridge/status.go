@@ -232,6 +232,9 @@ func (b *Bridge) explain(d message.Destination) message.Reason {
 	if b.phase != running {
 		return message.BridgeDown
 	}
+	if b.table.refusals.nearest(d) > 0 {
+		return message.TTLConsumer
+	}
 	if b.unseen != "" {
 		return message.DemandUnseen
 	}

@@ -207,9 +207,10 @@ func (s *script) explain(l line) error {
 	return nil
 }
 
-// said is what somebody says about a lack of rights.
+// said is what somebody says about a lack of rights or hops.
 func said(c *bridge.Connector, d message.Destination, why message.Reason) string {
-	if why == message.RemoteDenied || why == message.AccessDenied {
+	switch why {
+	case message.RemoteDenied, message.AccessDenied, message.TTLConsumer:
 		return "; " + c.Said(d)
 	}
 	return ""
