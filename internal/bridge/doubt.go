@@ -175,6 +175,7 @@ func (b *Bridge) told(t network.Talk) {
 	a.page, a.asked = a.page[a.asked:], 0
 	a.known += len(taken)
 	if len(taken) > 0 {
+		b.count.forwarded += int64(len(taken))
 		b.home.local.Resolve(b.peer.ID, taken, network.WasTaken)
 	}
 	if len(free) > 0 {

@@ -28,10 +28,10 @@ func (d *demand) Deliver(x network.Delivery) (more bool) {
 		!d.taking && !d.dest.IsPattern())
 	m.ResponseRequired = ask
 	id := b.send(m)
-	if !m.Destination.IsAdvisory() { // they are the link's own, as those that come are
-		b.count.forwarded++
-	}
 	if !ask {
+		if !m.Destination.IsAdvisory() { // they are the link's own, as those that come are
+			b.count.forwarded++
+		}
 		b.settle(d, x.Ref, network.Acked)
 		return b.link.Room()
 	}
@@ -105,6 +105,7 @@ func (b *Bridge) answered(r *message.Response) {
 	} else {
 		b.prove()
 		d.taking = true
+		b.count.forwarded++ // one that is refused comes again
 		b.settle(d, p.ref, network.Acked)
 		if d.window < int(b.opts.PrefetchSize) {
 			d.window++

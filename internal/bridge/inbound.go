@@ -29,8 +29,10 @@ func (b *Bridge) arrived(m *message.Message) {
 	}
 	m.Producer = message.ProducerID{Connection: b.inbound, Session: 1, Value: 1}
 	m.ResponseRequired = false
-	b.count.received++
 	b.home.local.Receive(m, b.from(), func(err error) {
+		if err == nil {
+			b.count.received++
+		}
 		if ask && b.phase != over {
 			b.send(answer(id, err))
 		}

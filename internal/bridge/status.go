@@ -75,9 +75,9 @@ type Count struct {
 
 // counters add up over all links of a connector.
 type counters struct {
-	forwarded int64 // messages handed to links
+	forwarded int64 // messages that peers took, or that were sent without asking an answer
 	answered  int64
-	received  int64 // messages that came over the reverse direction of a duplex link
+	received  int64 // messages taken that came over the reverse direction of a duplex link
 	advisory  int64
 	late      int64 // answers to copies that were given up
 	byReason  map[message.Reason]int64

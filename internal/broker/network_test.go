@@ -77,3 +77,31 @@ func TestABrokerKnowsWhoseBridgesLeadHere(t *testing.T) {
 		t.Errorf("afterwards: %+v; told of %v", in, told)
 	}
 }
+
+// What is refused comes again and again: only what was taken counts as received.
+func TestReceivedCountsWhatWasTaken(t *testing.T) {
+	h := open(t, nil, nil)
+	g := h.connect("l1", "nc_a_outbound", "u", peerNamed("a", "1"))
+	want := func(when string, n int64) {
+		t.Helper()
+		s := h.b.Status()
+		if s.Counts.Received != n || s.Incoming[0].Received != n {
+			t.Errorf("%s: received %d, the bridge %d; want %d", when, s.Counts.Received,
+				s.Incoming[0].Received, n)
+		}
+	}
+	nobody := message.ProducerID{Connection: "l1", Session: 1, Value: 9}
+	for n := range int64(3) {
+		m := &message.Message{Producer: nobody, Destination: queueNamed("q"), Persistent: true,
+			BrokerPath: []message.BrokerID{"a"},
+			ID:         message.MessageID{Producer: nobody, Sequence: n}}
+		if g.do(m) == nil {
+			t.Fatal("taken from a producer that is not there")
+		}
+	}
+	want("after refusals", 0)
+	if e := g.produce("l1", queueNamed("q"), 1, "a"); e != nil {
+		t.Fatal(e)
+	}
+	want("after one that was taken", 1)
+}

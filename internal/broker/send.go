@@ -113,10 +113,6 @@ func (c *Connection) send(m *message.Message) {
 	if c.network {
 		peer := c.peer
 		a.peer = &peer
-		if !m.Destination.IsAdvisory() {
-			c.received++
-			c.b.counts.Received++
-		}
 	}
 	if !c.opened {
 		a.refuse(message.Errorf(message.IllegalState,
@@ -396,6 +392,9 @@ func (a *arrival) answer(err error) {
 		return
 	}
 	a.answered = true
+	if err == nil && a.peer != nil {
+		a.countReceived()
+	}
 	if a.done != nil {
 		a.done(err)
 	}
@@ -410,6 +409,17 @@ func (a *arrival) answer(err error) {
 	case a.producer != nil && a.producer.info.WindowSize > 0:
 		a.conn.out.Send(&message.ProducerAck{Producer: a.producer.info.ID,
 			Size: int32(a.m.Size())})
+	}
+}
+
+// countReceived counts what a peer forwarded and this broker took: what it refuses comes again.
+func (a *arrival) countReceived() {
+	if a.wire.IsAdvisory() {
+		return
+	}
+	a.b.counts.Received++
+	if a.conn != nil {
+		a.conn.received++
 	}
 }
 
