@@ -143,6 +143,7 @@ type Broker struct {
 	networks    networks
 	replies     replies
 	denials     denials
+	unsupported unsupported
 	parked      []*destination // those with parked sends
 	held        []*Connection  // those that are not read
 	keptBytes   int64          // of what topics keep for who comes later

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"hopwire/internal/broker/audit"
 	"hopwire/internal/broker/queue"
@@ -217,7 +216,7 @@ func (b *Broker) add(name message.Destination, path []message.BrokerID) *destina
 	if name.IsTemp() {
 		b.announced(name)
 	}
-	if name.Kind == message.Topic && strings.HasPrefix(name.Name, "VirtualTopic.") {
+	if isVirtual(name) {
 		b.tell(Event{Kind: ConsumerWarning, Dest: name, Text: "virtual topics are not supported:" +
 			" messages to " + name.String() + " reach its subscribers and no Consumer.* queue"})
 	}
@@ -231,6 +230,7 @@ func (b *Broker) make(name message.Destination, id store.DestID) *destination {
 		d.makeQueue(b, b.firstSeq)
 	}
 	b.dests[name] = d
+	b.unsupported.joined(name, 1)
 	b.order = append(b.order, d)
 	if name.IsTopic() && recall.Keeps(d.policy.Recovery) {
 		d.memory = recall.New(d.policy.Recovery)

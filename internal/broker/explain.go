@@ -19,7 +19,8 @@ type Explanation struct {
 	// Stored is how many messages wait in the store alone. Of all messages, only those in memory are
 	// looked at; one that is asked for is looked for in the store, too.
 	Stored int64
-	Found  bool // the message asked for is here
+	Found  bool   // the message asked for is here
+	Remark string // about the destination as a whole; "" for nothing
 	// Refused is what users were refused here, which holds no message that is here.
 	Refused []Refusal
 }
@@ -323,7 +324,8 @@ func (e *explainer) releases(r message.Reason) string {
 }
 
 func (e *explainer) finish() {
-	x := &Explanation{Status: e.named.status(), Stored: e.stored, Found: e.found}
+	x := &Explanation{Status: e.named.status(), Stored: e.stored, Found: e.found,
+		Remark: remarkOn(e.named.name)}
 	for _, h := range e.named.shares { // a topic has no copies itself
 		x.Status.Size += h.sub.dest.queue.Len()
 		x.Status.InFlight += h.sub.dest.queue.OutCount()

@@ -68,6 +68,7 @@ func (b *Broker) removeFor(d *destination, force bool, r message.Reason, what st
 		b.firstSeq = max(b.firstSeq, d.queue.NextSeq())
 	}
 	delete(b.dests, d.name)
+	b.unsupported.joined(d.name, -1)
 	drop(&b.order, d)
 	if d.name.Kind == message.Topic {
 		drop(&b.topics, d)

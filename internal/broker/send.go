@@ -276,7 +276,8 @@ func (b *Broker) stamp(a *arrival) outcome {
 
 // deliverSend resolves the names and puts a copy everywhere, in one batch.
 func (b *Broker) deliverSend(a *arrival) outcome {
-	for _, t := range b.resolve(a.m) {
+	for i, t := range b.resolve(a.m) {
+		b.notDone(t.dest, t.m, a, i == 0)
 		b.put(t.dest, t.m, a)
 	}
 	a.settle()

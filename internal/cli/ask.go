@@ -159,6 +159,9 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 	fmt.Fprintf(out, "broker %s  %s: %s, %d in flight, %s, %s\n", x.Broker, d.Name,
 		count(d.Size, "message"), d.InFlight, count(d.Consumers, "consumer"),
 		count(d.Networks, "network consumer"))
+	if x.Remark != "" {
+		fmt.Fprintf(out, "  %s\n", x.Remark)
+	}
 	for _, r := range x.Rows {
 		fmt.Fprintf(out, "  %6d  %s", r.Count, r.Reason)
 		if r.Who != "" {

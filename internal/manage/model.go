@@ -195,6 +195,7 @@ type Explanation struct {
 	Rows        []ExplanationRow   `json:"rows"`
 	StoredOnly  int64              `json:"storedOnly"` // waiting, not in memory and not looked at
 	Ways        []ExplanationOfWay `json:"ways"`
+	Remark      string             `json:"remark,omitempty"` // about the destination as a whole
 	// Refused is what users were refused here since the start, the latest first.
 	Refused []Refusal `json:"refused,omitempty"`
 }
@@ -301,7 +302,8 @@ func FromBridge(b bridge.Status, now time.Duration) Bridge {
 
 // FromExplanation gives a core's explanation its outer form.
 func FromExplanation(name string, e *broker.Explanation) *Explanation {
-	x := &Explanation{Broker: name, Destination: destination(&e.Status), StoredOnly: e.Stored}
+	x := &Explanation{Broker: name, Destination: destination(&e.Status), StoredOnly: e.Stored,
+		Remark: e.Remark}
 	for _, r := range e.Rows {
 		x.Rows = append(x.Rows, ExplanationRow{Reason: string(r.Reason), Who: r.Who,
 			Count: r.Count, SinceMs: r.Since.Milliseconds(), Releases: r.Releases,

@@ -55,6 +55,8 @@ const (
 	TransactionLimit     Reason = "TRANSACTION_LIMIT"
 	DestinationRemoved   Reason = "DESTINATION_REMOVED"
 	AdvisoryTopic        Reason = "ADVISORY_TOPIC"
+	NotVirtual           Reason = "NOT_VIRTUAL"
+	NotScheduled         Reason = "NOT_SCHEDULED"
 )
 
 // Class is the class of an exception that says no more and no less than r. It is Hopwire's own:

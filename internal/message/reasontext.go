@@ -91,6 +91,8 @@ var reasonTexts = map[Reason]reasonText{
 	TransactionLimit:   {"too many transactions, or sends in one", ""},
 	DestinationRemoved: {"a client removed it", ""},
 	AdvisoryTopic:      {"sent to an advisory topic", ""},
+	NotVirtual:         {"virtual topics are not supported", ""},
+	NotScheduled:       {"scheduled delivery is not supported", ""},
 	TempUnseen: {
 		"replies wait until a bridge tells of it",
 		"the bridge that tells of the destination; soon it is refused",
