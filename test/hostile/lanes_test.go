@@ -253,19 +253,13 @@ func (l *moves) begin(t *testing.T, p *process) {
 func subscribed(t *testing.T, p *process, topic *client.Destination, name string,
 	f func(context.Context, *client.Consumer)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
-	defer cancel()
-	conn := dial(ctx, t, p.addr(), client.WithClientID(name))
-	defer conn.Close(ctx)
-	s, err := conn.Session(ctx, client.AutoAck)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := s.Consumer(ctx, topic, client.WithDurable(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f(ctx, k)
+	asClient(t, p, func(ctx context.Context, s *client.Session) {
+		k, err := s.Consumer(ctx, topic, client.WithDurable(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(ctx, k)
+	}, client.WithClientID(name))
 }
 
 func (l *moves) clients(round int) []worker {
@@ -330,44 +324,48 @@ func (l *moves) told() (string, int) {
 		l.confirmed.ever, l.consumed.ever), l.consumed.ever
 }
 
-// drain takes everything from a queue and counts the texts.
-func drain(t testing.TB, p *process, queue *client.Destination) map[string]int {
+// asClient has a session of the broker for a while.
+func asClient(t testing.TB, p *process, f func(context.Context, *client.Session),
+	o ...client.Option) {
 	t.Helper()
-	end := markEnd(t, p, queue)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	defer cancel()
-	conn := dial(ctx, t, p.addr())
+	conn := dial(ctx, t, p.addr(), o...)
 	defer conn.Close(ctx)
 	s, err := conn.Session(ctx, client.AutoAck)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.Consumer(ctx, queue)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return upTo(ctx, t, k, end)
+	f(ctx, s)
+}
+
+// drain takes everything from a queue and counts the texts.
+func drain(t testing.TB, p *process, queue *client.Destination) (got map[string]int) {
+	t.Helper()
+	end := markEnd(t, p, queue)
+	asClient(t, p, func(ctx context.Context, s *client.Session) {
+		k, err := s.Consumer(ctx, queue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = upTo(ctx, t, k, end)
+	})
+	return got
 }
 
 // markEnd sends a last message to a destination, and gives its text.
 func markEnd(t testing.TB, p *process, d *client.Destination) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	conn := dial(ctx, t, p.addr())
-	defer conn.Close(ctx)
-	s, err := conn.Session(ctx, client.AutoAck)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := s.Producer(ctx, d)
-	if err != nil {
-		t.Fatal(err)
-	}
 	end := fmt.Sprint("the end at ", time.Now().UnixNano())
-	if err := k.Send(ctx, client.NewText(end)); err != nil {
-		t.Fatal(err)
-	}
+	asClient(t, p, func(ctx context.Context, s *client.Session) {
+		k, err := s.Producer(ctx, d)
+		if err == nil {
+			err = k.Send(ctx, client.NewText(end))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
 	return end
 }
 
