@@ -33,8 +33,11 @@ func rightsOf(r *config.Rights) *security.Rights {
 // crosses them; nil where there is no authorization. One that the broker does not know has no right
 // that is not everybody's.
 func localUser(n *config.Network, o broker.Options, log *slog.Logger) *message.Principal {
-	if o.Authorizer == nil || o.Authenticator == nil {
+	switch {
+	case o.Authorizer == nil:
 		return nil
+	case o.Authenticator == nil:
+		return &message.Principal{} // nobody is known, and nobody has a right
 	}
 	p, err := o.Authenticator.Authenticate(n.UserName, n.Password)
 	if err != nil {

@@ -341,6 +341,34 @@ func TestAnAdvisoryGoesToWhoMayReadItsTopic(t *testing.T) {
 	amy.expect(t, "ActiveMQ.Advisory.Topic")
 }
 
+// names notes the destinations of what a bridge gets.
+type names []string
+
+func (n *names) Deliver(d network.Delivery) bool {
+	*n = append(*n, d.Ref.Destination.Name)
+	return true
+}
+
+func TestABridgeGetsTheAdvisoriesItsUserMayRead(t *testing.T) {
+	_, change := lawful("boss all >", "boss all topic://>", "net pattern topic://ActiveMQ.Advisory.*",
+		"net read topic://ActiveMQ.Advisory.Topic")
+	h := open(t, nil, change)
+	boss := h.connect("b", "b", "boss", nil)
+	var got names
+	err := h.b.Subscribe(&network.Subscription{As: &message.Principal{User: "net"}, Peer: "ID:p",
+		Filter: takeAll{}, Sink: &got, Info: &message.ConsumerInfo{PrefetchSize: 100,
+			Destination: topicNamed("ActiveMQ.Advisory.*"), NetworkSubscription: true,
+			ID: message.ConsumerID{Connection: "n", Value: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	boss.do(&message.DestinationInfo{Destination: queueNamed("SECRET")})
+	boss.do(&message.DestinationInfo{Destination: topicNamed("T")})
+	if !slices.Equal(got, names{"ActiveMQ.Advisory.Topic"}) {
+		t.Errorf("it gets %v", got)
+	}
+}
+
 func TestABridgeIsBoundByItsUsersRights(t *testing.T) {
 	_, change := lawful("boss all >", "net read READ", "net write WRITE", "net pattern *.X",
 		"net read A.X")

@@ -123,7 +123,7 @@ func (n *networks) advisory(topic message.Destination) []*netSub {
 func (n *netSub) hears(topic message.Destination) bool {
 	for _, m := range n.members {
 		if hearsOf(m, topic, n.sub.Hopwire) {
-			return true
+			return m == topic || n.rights.may(Read, topic)
 		}
 	}
 	return false
