@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -339,6 +340,26 @@ func TestAnAdvisoryGoesToWhoMayReadItsTopic(t *testing.T) {
 	h.b.opt.Authorizer.(*law).lists = append(h.b.opt.Authorizer.(*law).lists, "boss all topic://>")
 	boss.do(&message.DestinationInfo{Destination: topicNamed("T")})
 	amy.expect(t, "ActiveMQ.Advisory.Topic")
+}
+
+func TestUsersOfOneNameThatActForBridgesShareNoRights(t *testing.T) {
+	_, change := lawful()
+	h := open(t, nil, change)
+	n := &h.b.networks
+	in := &message.Principal{User: "net", Groups: []string{"bridges"}}
+	out := &message.Principal{User: "net"} // its password was wrong
+	if n.rightsOf(h.b, in, "ID:p") == n.rightsOf(h.b, out, "ID:p") {
+		t.Error("who was let in and who was not have the same rights")
+	}
+	if n.rightsOf(h.b, in, "ID:p") != n.rightsOf(h.b, in, "ID:p") {
+		t.Error("what is decided is not remembered")
+	}
+	for i := range 3 * actorsMost {
+		n.rightsOf(h.b, in, message.BrokerID(fmt.Sprint("ID:", i)))
+	}
+	if len(n.actors) > actorsMost {
+		t.Errorf("%d are remembered", len(n.actors))
+	}
 }
 
 // names notes the destinations of what a bridge gets.
