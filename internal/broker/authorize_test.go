@@ -348,10 +348,11 @@ func TestUsersOfOneNameThatActForBridgesShareNoRights(t *testing.T) {
 	n := &h.b.networks
 	in := &message.Principal{User: "net", Groups: []string{"bridges"}}
 	out := &message.Principal{User: "net"} // its password was wrong
-	if n.rightsOf(h.b, in, "ID:p") == n.rightsOf(h.b, out, "ID:p") {
+	first := n.rightsOf(h.b, in, "ID:p")
+	if n.rightsOf(h.b, out, "ID:p") == first {
 		t.Error("who was let in and who was not have the same rights")
 	}
-	if n.rightsOf(h.b, in, "ID:p") != n.rightsOf(h.b, in, "ID:p") {
+	if n.rightsOf(h.b, in, "ID:p") != first {
 		t.Error("what is decided is not remembered")
 	}
 	for i := range 3 * actorsMost {
