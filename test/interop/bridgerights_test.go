@@ -86,7 +86,8 @@ func TestWhatABridgesUserMayNotWriteStaysAtHome(t *testing.T) {
 			}
 		}
 		if p.b == broker.Hopwire {
-			tells(t, []string{"explain", "-b", b.Name(), "SECRET.Q"}, "DENIED", "user net")
+			tells(t, []string{"explain", "-b", b.Name(), "SECRET.Q"}, "refused since start",
+				"user net")
 		}
 		logs(t, b, noWrite)
 		if n := len(here.Browse("queue://SECRET.Q", "")); n != 5 {

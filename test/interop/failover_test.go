@@ -71,7 +71,8 @@ func TestNothingConfirmedIsLostWhenTheBrokerIsKilled(t *testing.T) {
 			lost, twice := tally(t, n, last)
 			t.Logf("%d confirmed in %d lives of the broker, %d lost, %d twice", n, kills+1, len(lost),
 				len(twice))
-			if len(lost)+len(twice) > 0 {
+			// The one send that a kill leaves unanswered may be taken again (docs/reliability.md).
+			if len(lost) > 0 || len(twice) > kills {
 				t.Errorf("lost %v, twice %v", few(lost), few(twice))
 			}
 		})

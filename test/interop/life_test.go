@@ -40,7 +40,7 @@ func TestTheLogTellsOfABrokersLifeAndStatusOfItsSlave(t *testing.T) {
 		out := slave.out.String() + idle.out.String()
 		return out, regexp.MustCompile(`(?s)msg="took over" .*msg=listening.*msg=ready`).MatchString(out)
 	})
-	d.run(0, "^broker lock stopped\nbroker lock stopped\n$", "stop", "--all")
+	d.run(0, `^broker lock pid \d+ stopped\nbroker lock pid \d+ stopped\n$`, "stop", "--all")
 	slave.ends(0)
 	idle.ends(0)
 }
