@@ -9,10 +9,10 @@ build:
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
 
 test:
-	go test -timeout 20m ./...
+	go test -timeout 15m ./...
 
 race:
-	go test -race -tags invariants -shuffle on -timeout 15m $(core)
+	go test -race -tags invariants -shuffle on -timeout 10m $(core)
 
 lint:
 	@test -z "$$(gofmt -l .)" || { echo "run gofmt -w on:"; gofmt -l .; exit 1; }
@@ -29,7 +29,7 @@ sim:
 	go test -count 1 -timeout 15m ./internal/sim/... ./test/network/...
 
 interop:
-	go test -count 1 -timeout 20m ./test/interop/...
+	go test -count 1 -timeout 15m ./test/interop/...
 
 bench:
 	mkdir -p out

@@ -194,7 +194,7 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 		fmt.Fprintf(out, "  bridge %s takes none: %s\n", w.Bridge, strings.Join(why, "; "))
 	}
 	for _, r := range x.Refused {
-		fmt.Fprintf(out, "  refused since start: %d, last %s ago: user %s, who may not %s (%s)\n",
+		fmt.Fprintf(out, "  DENIED since start: %d, last %s ago: user %s, who may not %s (%s)\n",
 			r.Count, age(r.AgoMs), r.User, r.What, r.Who)
 		fmt.Fprintf(out, "          released by %s\n", r.Releases)
 	}

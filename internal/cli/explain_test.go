@@ -44,7 +44,7 @@ func TestWhatWasRefusedStandsBelowWhatWaits(t *testing.T) {
       30  NO_CONSUMER
           released by a consumer
   bridge up takes none: NO_DEMAND
-  refused since start: 3, last 12s ago: user net, who may not read from queue://Q (bridge to hub)
+  DENIED since start: 3, last 12s ago: user net, who may not read from queue://Q (bridge to hub)
           released by the right
 `
 	if out.String() != want {

@@ -228,7 +228,7 @@ func TestAConnectionMadeWhileItIsGivenUpIsClosed(t *testing.T) {
 		r.on(func() {
 			giveUp := r.dialer.Dial("tcp://peer:61616", nil, nil,
 				func(err error) { r.down = append(r.down, err) })
-			time.Sleep(time.Millisecond) // it is made, and its turn comes after this one
+			synctest.Wait() // it is made, and its turn comes after this one
 			giveUp()
 		})
 		r.ended(0, "given up")

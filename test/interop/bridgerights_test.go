@@ -86,8 +86,7 @@ func TestWhatABridgesUserMayNotWriteStaysAtHome(t *testing.T) {
 			}
 		}
 		if p.b == broker.Hopwire {
-			tells(t, []string{"explain", "-b", b.Name(), "SECRET.Q"}, "refused since start",
-				"user net")
+			tells(t, []string{"explain", "-b", b.Name(), "SECRET.Q"}, "DENIED", "user net")
 		}
 		logs(t, b, noWrite)
 		if n := len(here.Browse("queue://SECRET.Q", "")); n != 5 {

@@ -46,7 +46,7 @@ func TestWhatIsDeletedIsFreeWhenTheLimitIsNear(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(20 * time.Second); s.Space().UsedBytes > limit/4*3; {
+	for end := time.Now().Add(6 * time.Second); s.Space().UsedBytes > limit/4*3; {
 		if time.Now().After(end) {
 			t.Fatalf("an empty store takes %d bytes of %d", s.Space().UsedBytes, limit)
 		}
