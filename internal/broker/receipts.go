@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hopwire/internal/broker/audit"
+	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
 	"hopwire/internal/store"
@@ -89,9 +90,47 @@ func (b *Broker) haveReceipts(d *destination, f func()) bool {
 	}
 	d.loading = append(d.loading, f)
 	if len(d.loading) == 1 {
-		b.readReceipts(d)
+		from := d.reserved - min(d.reserved, recalled)
+		b.recall(d, from, func() { b.readReceipts(d) })
 	}
 	return false
+}
+
+// recalled is how far back, in sequences, a queue's stored messages are looked through for numbers
+// of producers: what these send again is of their last.
+const recalled = 5000
+
+// recall has the queue know the producers' numbers of the messages that wait in the store, as those
+// of the last run are forgotten: what a client sends again, as the broker was killed before it
+// answered, is there as a rule. then runs when that is done, or cannot be.
+func (b *Broker) recall(d *destination, from uint64, then func()) {
+	if d.queue == nil || d.gone || from >= d.reserved {
+		then()
+		return
+	}
+	if d.producers == nil {
+		d.producers = newProducers(d)
+	}
+	b.journal.beforeRead(func() {
+		b.journal.storage.Page(store.PageRequest{Dest: d.id, From: store.Seq(from),
+			To: store.Seq(d.reserved), Count: queue.PageCopies, Bytes: queue.PageBytes},
+			func(page []store.Stored, err error) {
+				if err != nil || len(page) == 0 {
+					then()
+					return
+				}
+				for _, s := range page {
+					if s.Message != nil {
+						d.producers.Seen(s.Message.ID)
+					}
+				}
+				b.recall(d, uint64(page[len(page)-1].Seq)+1, then)
+			})
+	})
+}
+
+func newProducers(d *destination) *audit.Producers {
+	return audit.NewProducers(d.policy.MaxProducersToAudit, d.policy.MaxQueueAuditDepth)
 }
 
 // readReceipts reads the receipts of a destination, until it can.

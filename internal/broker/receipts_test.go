@@ -134,6 +134,26 @@ func TestAResendToATopicIsKnown(t *testing.T) {
 	}
 }
 
+// The broker was killed before it answered: what it stored is known again.
+func TestAResendOfWhatWaitsInTheStoreIsKnownAfterAKill(t *testing.T) {
+	h := open(t, nil, nil)
+	p := h.connect("p", "p", "", nil)
+	for n := range int64(450) { // more than two pages
+		p.produce("p", queueQ, n+1)
+	}
+	h = open(t, h.disk, nil)
+	p = &guest{h: h}
+	p.Connection = h.b.Connect(p, Remote{Address: "test"}, nil)
+	p.do(&message.ConnectionInfo{ID: "p", ClientID: "p", FailoverReconnect: true})
+	p.do(&message.SessionInfo{ID: message.SessionID{Connection: "p", Value: 1}})
+	for _, n := range []int64{1, 449, 450, 451} {
+		p.produce("p", queueQ, n)
+	}
+	if n := h.b.find(queueQ).queue.Len(); n != 451 || h.b.counts.Duplicates != 3 {
+		t.Errorf("%d messages, want 451; %d duplicates, want 3", n, h.b.counts.Duplicates)
+	}
+}
+
 func TestATransactionThatIsRepeatedAfterAFailoverIsKnown(t *testing.T) {
 	for _, c := range []struct {
 		how  string

@@ -211,7 +211,7 @@ func (b *Broker) testReceipt(a *arrival) outcome {
 		return b.claimFromPeer(d, a)
 	}
 	if d.producers == nil {
-		d.producers = audit.NewProducers(d.policy.MaxProducersToAudit, d.policy.MaxQueueAuditDepth)
+		d.producers = newProducers(d)
 	}
 	// What a client that failed over sends again is recognised whatever the policy says.
 	again := a.conn != nil && a.conn.info != nil && a.conn.info.FailoverReconnect
