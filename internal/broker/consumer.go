@@ -422,11 +422,9 @@ func (s *consumer) holds(sequence int64) bool {
 }
 
 // without is drop for lists that are walked meanwhile: it makes another.
-func without(list []*consumer, s *consumer) []*consumer {
-	for i, o := range list {
-		if o == s {
-			return append(list[:i:i], list[i+1:]...)
-		}
+func without[T comparable](list []T, x T) []T {
+	if i := slices.Index(list, x); i >= 0 {
+		return append(list[:i:i], list[i+1:]...)
 	}
 	return list
 }

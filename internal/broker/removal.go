@@ -10,7 +10,7 @@ import (
 // drop takes x out of a list. Whoever walks the list meanwhile walks a clone.
 func drop[T comparable](list *[]T, x T) {
 	if i := slices.Index(*list, x); i >= 0 {
-		*list = append((*list)[:i], (*list)[i+1:]...)
+		*list = slices.Delete(*list, i, i+1)
 	}
 }
 

@@ -103,17 +103,8 @@ func (bs *branches) forget(tx *transaction) {
 		delete(c.branches, tx)
 	}
 	tx.branch.parties = nil
-	bs.preparing = dropTransaction(bs.preparing, tx)
-	bs.prepared = dropTransaction(bs.prepared, tx)
-}
-
-func dropTransaction(list []*transaction, tx *transaction) []*transaction {
-	for i, o := range list {
-		if o == tx {
-			return append(list[:i:i], list[i+1:]...)
-		}
-	}
-	return list
+	bs.preparing = without(bs.preparing, tx)
+	bs.prepared = without(bs.prepared, tx)
 }
 
 // takePart notes that the connection may be who ends the branch.
@@ -379,7 +370,7 @@ func (tx *transaction) ackRefs() (refs []store.AckRef, unwritten bool) {
 func (tx *transaction) voteCommit() {
 	x, b := tx.branch, tx.b
 	x.state = branchPrepared
-	b.xa.preparing = dropTransaction(b.xa.preparing, tx)
+	b.xa.preparing = without(b.xa.preparing, tx)
 	b.xa.prepared = append(b.xa.prepared, tx)
 	var rest []*arrival
 	for _, a := range tx.sends {
