@@ -370,7 +370,7 @@ func (b *Bridge) onTick() {
 		b.startProbe()
 	}
 	for _, d := range b.table.demands {
-		if d.state == waiting && d.failed != "" && now >= d.retry {
+		if d.state == refused && now >= d.refusal.again {
 			b.openWaiting()
 			return
 		}
@@ -427,7 +427,7 @@ func (b *Bridge) end(err error) {
 	doubted := b.abandon()
 	b.flush()
 	for _, d := range b.table.demands {
-		if (d.state == active || d.state == draining) && d != b.closing {
+		if d.state.subscribed() && d != b.closing {
 			b.unsubscribe(d)
 		}
 	}

@@ -69,10 +69,9 @@ func (d *denial) answered(b *Bridge, r *message.Response) bool {
 
 // notTaken notes that the home broker does not take a subscription.
 func (b *Bridge) notTaken(d *demand, err error, now time.Duration) {
-	d.state, d.failed = waiting, err.Error()
-	d.retryWait = min(max(2*d.retryWait, parkFirst), parkMax)
-	d.retry = now + d.retryWait
-	d.denied = message.KindOf(err) == message.Denied
+	wait := min(max(2*d.refusal.wait, parkFirst), parkMax)
+	d.state, d.refusal = refused, refusal{text: err.Error(), wait: wait, again: now + wait,
+		denied: message.KindOf(err) == message.Denied}
 	b.demandRefused(d.dest, err)
 }
 
@@ -83,8 +82,8 @@ func (b *Bridge) said(d message.Destination) string {
 		return k.text
 	}
 	for _, x := range b.table.demands {
-		if x.failed != "" && policy.Covers(x.dest, d) {
-			return x.failed
+		if x.state == refused && policy.Covers(x.dest, d) {
+			return x.refusal.text
 		}
 	}
 	if text := b.ttlText(d); text != "" {

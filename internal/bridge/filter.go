@@ -30,7 +30,7 @@ const frameMargin = 1024
 // Gate implements network.Filter: the demand as a whole.
 func (d *demand) Gate(now time.Duration) message.Verdict {
 	switch {
-	case d.state != active && (d.state != draining || !d.dest.IsTopic()): // what waited goes out
+	case d.state != active && (!d.state.ending() || !d.dest.IsTopic()): // what waited goes out
 		return gateClosed(message.NoDemand)
 	case d.bridge.stopping:
 		return gateClosed(message.BridgeDown)

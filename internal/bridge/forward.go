@@ -17,7 +17,7 @@ const rampStart = 128
 // Deliver implements network.Sink: the copy goes out at once.
 func (d *demand) Deliver(x network.Delivery) (more bool) {
 	b := d.bridge
-	late := d.state == draining && x.Topic // had waited for room
+	late := d.state.ending() && x.Topic // had waited for room
 	if b.phase != running || d.state != active && !late {
 		b.settle(d, x.Ref, network.Returned) // not at once: the broker is in the middle of it
 		return false
@@ -50,7 +50,7 @@ func (b *Bridge) roomy() {
 		return
 	}
 	for _, d := range slices.Clone(b.table.demands) {
-		if d.state == active || d.state == draining {
+		if d.state.subscribed() {
 			b.home.local.Ready(d.id)
 		}
 	}
@@ -114,7 +114,7 @@ func (b *Bridge) answered(r *message.Response) {
 			b.wakeAll(dest)
 		}
 	}
-	if d.state == draining && d.inFlight == 0 {
+	if d.state.ending() && d.inFlight == 0 {
 		b.drained(d)
 	}
 	if b.stopping && len(b.pending) == 0 {

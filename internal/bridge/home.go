@@ -143,8 +143,7 @@ func (h *Home) outdone(d *demand) {
 		for _, x := range slices.Clone(b.table.by[d.dest]) {
 			if x.state == active && x.priority < d.priority &&
 				h.redundant(x, x.priority, true) {
-				x.suppressed = true
-				b.drain(x)
+				b.windUp(x, yielding)
 			}
 		}
 	}

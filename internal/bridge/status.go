@@ -136,18 +136,13 @@ type Status struct {
 	Parked    []Parked
 }
 
-var demandStates = [...]string{"waiting", "active", "draining", "gone"}
-
 func (d *demand) row() DemandRow {
 	state := demandStates[d.state]
-	if d.suppressed {
-		state = "suppressed"
-	}
 	if d.durable {
 		state += " (not durable)"
 	}
 	r := DemandRow{ID: d.id, Destination: d.dest, State: state, Members: len(d.members),
-		Durable: d.durable, InFlight: d.inFlight, Taken: d.taken, Failed: d.failed}
+		Durable: d.durable, InFlight: d.inFlight, Taken: d.taken, Failed: d.refusal.text}
 	for _, m := range d.members {
 		r.Static = r.Static || m.static
 	}
@@ -219,7 +214,7 @@ func (b *Bridge) explain(d message.Destination) message.Reason {
 		}
 	}
 	for _, x := range b.table.demands {
-		if x.denied && policy.Covers(x.dest, d) {
+		if x.state == refused && x.refusal.denied && policy.Covers(x.dest, d) {
 			return message.AccessDenied
 		}
 	}
@@ -244,6 +239,6 @@ func (b *Bridge) explain(d message.Destination) message.Reason {
 // refusedAtHome reports whether there is demand for d that the home broker did not take.
 func (b *Bridge) refusedAtHome(d message.Destination) bool {
 	return slices.ContainsFunc(b.table.demands, func(x *demand) bool {
-		return x.state == waiting && x.failed != "" && policy.Covers(x.dest, d)
+		return x.state == refused && policy.Covers(x.dest, d)
 	})
 }

@@ -15,7 +15,7 @@ func (b *Bridge) demanded(empty []*demand, id message.ConsumerID) {
 		switch d.state {
 		case draining:
 			b.revive(d)
-		case waiting: // new, or another bridge may not serve this consumer
+		case waiting, suppressed, refused: // another bridge may not serve this consumer
 			b.open(d)
 		default:
 			d.wider = d.wider || d.overlaps
@@ -60,35 +60,36 @@ func (b *Bridge) openWaiting() {
 	if b.phase != running || b.stopping {
 		return
 	}
-	var waits []*demand
-	for _, d := range b.table.demands {
-		if d.state == waiting {
-			waits = append(waits, d)
-		}
-	}
-	for _, d := range waits {
+	for _, d := range slices.Clone(b.table.demands) {
 		b.open(d)
 	}
 }
 
-// open subscribes to one demand that waits, when it may.
+// open subscribes to one demand that has no subscription, when it may.
 func (b *Bridge) open(d *demand) {
+	if b.phase != running || b.stopping {
+		return
+	}
 	now := b.home.env.Mono()
-	if b.phase == running && !b.stopping && d.state == waiting && (d.failed == "" || now >= d.retry) {
+	switch d.state {
+	case waiting, suppressed:
 		b.subscribe(d, now)
+	case refused:
+		if now >= d.refusal.again {
+			b.subscribe(d, now)
+		}
 	}
 }
 
 func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	d.bridge = b
 	if b.home.redundant(d, b.opts.priority(len(d.nearest().path)+1), false) {
-		if !d.suppressed {
+		if d.state != suppressed {
 			b.count.add(message.DuplicateMessage)
 		}
-		d.suppressed = true
+		d.state, d.refusal = suppressed, refusal{}
 		return
 	}
-	d.suppressed = false
 	b.consumers++
 	d.id = message.ConsumerID{Connection: b.local, Session: 1, Value: b.consumers}
 	info := b.table.subscription(d, d.id, b.localClientID(), b.self.Name)
@@ -105,7 +106,7 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 		b.notTaken(d, err, now)
 		return
 	}
-	d.failed, d.denied, d.retryWait, d.recalls = "", false, 0, false
+	d.refusal, d.recalls = refusal{}, false
 	b.event(Event{Kind: DemandOpened, Destination: d.dest})
 	if d.durable && !d.warned {
 		d.warned = true
@@ -127,18 +128,20 @@ func (b *Bridge) demandRefused(d message.Destination, err error) {
 	b.event(Event{Kind: DemandRefused, Destination: d, Reason: why, Text: err.Error()})
 }
 
-// drain ends a subscription after the answers that are outstanding.
+// drain ends demand that nobody wants any more, a subscription after the answers that are
+// outstanding.
 func (b *Bridge) drain(d *demand) {
-	if d.state == waiting {
-		if !d.suppressed || len(d.members) == 0 {
-			b.forget(d)
-		}
-		return
+	switch d.state {
+	case waiting, suppressed, refused:
+		b.forget(d)
+	case active:
+		b.windUp(d, draining)
 	}
-	if d.state != active {
-		return
-	}
-	d.state = draining
+}
+
+// windUp ends a subscription after the answers that are outstanding; how is draining or yielding.
+func (b *Bridge) windUp(d *demand, how demandState) {
+	d.state = how
 	if d.inFlight == 0 {
 		b.drained(d)
 		return
@@ -179,15 +182,16 @@ func (b *Bridge) drained(d *demand) {
 	for d.dirty {
 		b.flush()
 	}
-	if d.inFlight == 0 && d.state == draining {
+	if d.inFlight == 0 && d.state.ending() {
 		b.finish(d)
 	}
 }
 
 func (b *Bridge) finish(d *demand) {
+	yields := d.state == yielding
 	b.unsubscribe(d)
-	if d.suppressed && len(d.members) > 0 {
-		d.state = waiting
+	if yields && len(d.members) > 0 {
+		d.state = suppressed
 		return
 	}
 	b.forget(d)
@@ -195,9 +199,6 @@ func (b *Bridge) finish(d *demand) {
 
 // revive keeps a draining demand: a new consumer is there.
 func (b *Bridge) revive(d *demand) {
-	if d.suppressed {
-		return
-	}
 	d.stopDrain()
 	d.state = active
 	b.home.local.Wake(d.id)
