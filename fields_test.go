@@ -129,10 +129,9 @@ func honoured() map[string]bool {
 
 // namesakes are fields of settings that are not honoured, with the name of another that is.
 var namesakes = map[string]string{
-	"config.Usage.Temp":            "percentLimit",
-	"config.Virtual.SelectorAware": "selectorAware",
-	"policy.Dispatch.StrictOrder":  "strictOrder",
-	"policy.Groups.CacheSize":      "cacheSize",
+	"config.Usage.Temp":           "percentLimit",
+	"policy.Dispatch.StrictOrder": "strictOrder",
+	"policy.Groups.CacheSize":     "cacheSize",
 }
 
 // A setting that the reference calls honoured is acted on: the field it is read into is used by
@@ -148,7 +147,7 @@ func TestFieldsOfHonouredSettingsAreRead(t *testing.T) {
 			[]any{
 				config.Broker{}, config.Persistence{}, config.Limit{}, config.Usage{},
 				config.SimpleAuth{}, config.User{}, config.Transport{}, config.Network{}, config.Link{},
-				config.Peer{}, config.BackOff{}, config.Virtual{}, config.Target{},
+				config.Peer{}, config.BackOff{},
 			},
 			[]string{"./*"},
 			[]string{"internal/config/*"},

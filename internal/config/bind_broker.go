@@ -11,27 +11,15 @@ import (
 // broker binds <broker>.
 func (b *builder) broker(n *bean) *Broker {
 	out := &Broker{
-		Pos:                              n.pos,
-		Name:                             n.text("brokerName"),
-		ID:                               n.text("brokerId"),
-		DeleteAllMessagesOnStartup:       n.bool("deleteAllMessagesOnStartup"),
-		AdvisorySupport:                  n.bool("advisorySupport"),
-		AnonymousProducerAdvisorySupport: n.bool("anonymousProducerAdvisorySupport"),
-		UseVirtualTopics:                 n.bool("useVirtualTopics"),
-		UseVirtualDestSubs:               n.bool("useVirtualDestSubs"),
-		UseVirtualDestSubsOnCreation:     n.bool("useVirtualDestSubsOnCreation"),
-		ExpireActiveDurableSubs:          n.bool("enableMessageExpirationOnActiveDurableSubs"),
-		OfflineDurableTimeout:            n.millis("offlineDurableSubscriberTimeout"),
-		OfflineDurableCheck:              n.millis("offlineDurableSubscriberTaskSchedule"),
-		RejectDurableConsumers:           n.bool("rejectDurableConsumers"),
-		AllowTempAutoCreationOnSend:      n.bool("allowTempAutoCreationOnSend"),
-		PopulateJMSXUserID:               n.bool("populateJMSXUserID"),
-		UsePrincipalForJMSXUserID:        n.bool("useAuthenticatedPrincipalForJMSXUserID"),
-		PurgePeriod:                      n.millis("schedulePeriodForDestinationPurge"),
-		MaxPurgedPerSweep:                n.int("maxPurgedDestinationsPerSweep"),
-		MaxInflatedBytes:                 n.size("maxInflatedDataSize"),
-		MaxUncommitted:                   n.int("maxUncommittedCount"),
-		RollbackOnlyOnAsyncException:     n.bool("rollbackOnlyOnAsyncException"),
+		Pos:                        n.pos,
+		Name:                       n.text("brokerName"),
+		ID:                         n.text("brokerId"),
+		DeleteAllMessagesOnStartup: n.bool("deleteAllMessagesOnStartup"),
+		AdvisorySupport:            n.bool("advisorySupport"),
+		OfflineDurableTimeout:      n.millis("offlineDurableSubscriberTimeout"),
+		OfflineDurableCheck:        n.millis("offlineDurableSubscriberTaskSchedule"),
+		RejectDurableConsumers:     n.bool("rejectDurableConsumers"),
+		MaxUncommitted:             n.int("maxUncommittedCount"),
 	}
 	if out.Name == "" {
 		b.problem(n.at("brokerName"), "brokerName on <broker> is empty")
@@ -40,8 +28,7 @@ func (b *builder) broker(n *bean) *Broker {
 	if n.has("dataDirectoryFile") {
 		data = n.text("dataDirectoryFile")
 	}
-	out.DataDirectory = filepath.Join(data, safeFileName(out.Name))
-	out.Persistence = b.persistence(n, out.DataDirectory)
+	out.Persistence = b.persistence(n, filepath.Join(data, safeFileName(out.Name)))
 	out.Usage = b.usage(n)
 	out.Policy = b.policyMap(n.one("destinationPolicy"))
 	for _, d := range n.many("destinations") {
@@ -54,7 +41,6 @@ func (b *builder) broker(n *bean) *Broker {
 	}
 	b.networks(n, out)
 	b.plugins(n, out)
-	b.virtual(n, out)
 	return out
 }
 
@@ -69,7 +55,7 @@ func safeFileName(name string) string {
 }
 
 func (b *builder) persistence(n *bean, dir string) Persistence {
-	p := Persistence{Memory: !n.bool("persistent"), Sync: true,
+	p := Persistence{Memory: !n.bool("persistent"),
 		Directory: filepath.Join(dir, "KahaDB")}
 	adapter := n.one("persistenceAdapter")
 	if adapter == nil {
@@ -85,16 +71,8 @@ func (b *builder) persistence(n *bean, dir string) Persistence {
 		if d := adapter.text("directory"); d != "" {
 			p.Directory = d
 		}
-		strategy := strings.ToUpper(adapter.text("journalDiskSyncStrategy"))
-		if !adapter.bool("enableJournalDiskSyncs") && !adapter.has("journalDiskSyncStrategy") {
-			strategy = "NEVER"
-		}
-		p.Sync = strategy == "ALWAYS"
 		if s := strings.ToUpper(adapter.text("purgeRecoveredXATransactionStrategy")); s != "NEVER" {
 			p.PurgeRecoveredXA = s
-		}
-		if strategy == "PERIODIC" {
-			p.SyncInterval = adapter.millis("journalDiskSyncInterval")
 		}
 	}
 	return p
@@ -126,7 +104,6 @@ func (b *builder) usage(n *bean) Usage {
 	u.Memory = limit("memoryUsage", "percentOfJvmHeap")
 	u.Store = limit("storeUsage", "percentLimit")
 	u.Temp = limit("tempUsage", "percentLimit")
-	u.AdjustLimits = n.bool("adjustUsageLimits")
 	u.FailIfNoSpace = outer.bool("sendFailIfNoSpace")
 	u.FailAfter = outer.millis("sendFailIfNoSpaceAfterTimeout")
 	return u
@@ -208,68 +185,5 @@ func (b *builder) destination(n *bean) NetworkDestination {
 		b.problem(n.at(attribute), "%v", err)
 	}
 	out.Options = u.Options
-	return out
-}
-
-// virtual binds the destination interceptors.
-func (b *builder) virtual(n *bean, out *Broker) {
-	for _, i := range n.many("destinationInterceptors") {
-		out.VirtualDeclared = true
-		if i.el.Name != "virtualDestinationInterceptor" {
-			continue
-		}
-		for _, v := range i.many("virtualDestinations") {
-			out.Virtual = append(out.Virtual, b.virtualRule(v))
-		}
-	}
-}
-
-func (b *builder) virtualRule(v *bean) Virtual {
-	name := v.text("name")
-	if name == "" {
-		b.problem(v.pos, "<%s> without name", v.el.Name)
-	}
-	if v.el.Name == "virtualTopic" {
-		return Virtual{
-			Kind:                   VirtualTopic,
-			Destination:            message.Destination{Kind: message.Topic, Name: name},
-			Prefix:                 v.text("prefix"),
-			Postfix:                v.text("postfix"),
-			SelectorAware:          v.bool("selectorAware"),
-			Local:                  v.bool("local"),
-			DropOnResourceLimit:    v.bool("dropOnResourceLimit"),
-			SetOriginalDestination: v.bool("setOriginalDestination"),
-		}
-	}
-	out := Virtual{
-		Kind:                   CompositeQueue,
-		Destination:            message.Destination{Kind: message.Queue, Name: name},
-		ForwardOnly:            v.bool("forwardOnly"),
-		SendWhenNotMatched:     v.bool("sendWhenNotMatched"),
-		SetOriginalDestination: true,
-	}
-	if v.el.Name == "compositeTopic" {
-		out.Kind, out.Destination.Kind = CompositeTopic, message.Topic
-	}
-	for _, t := range v.many("forwardTo") {
-		out.Targets = append(out.Targets, b.target(t))
-	}
-	return out
-}
-
-// target binds one member of forwardTo.
-func (b *builder) target(t *bean) Target {
-	if t.el.Name != "filteredDestination" {
-		return Target{Destination: b.destination(t).Destination}
-	}
-	out := Target{Selector: t.text("selector")}
-	switch {
-	case t.has("queue") == t.has("topic"):
-		b.problem(t.pos, "<filteredDestination> needs either queue or topic")
-	case t.has("queue"):
-		out.Destination = message.Destination{Kind: message.Queue, Name: t.text("queue")}
-	default:
-		out.Destination = message.Destination{Kind: message.Topic, Name: t.text("topic")}
-	}
 	return out
 }

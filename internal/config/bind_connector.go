@@ -61,29 +61,17 @@ func (b *builder) transport(n *bean) *Transport {
 		return nil
 	}
 	t := &Transport{
-		Pos:                          n.pos,
-		Name:                         n.connectorName(u),
-		URI:                          u,
-		Protocol:                     "openwire",
-		LinkStealing:                 n.bool("allowLinkStealing"),
-		MaxProducers:                 n.int("maximumProducersAllowedPerConnection"),
-		MaxConsumers:                 n.int("maximumConsumersAllowedPerConnection"),
-		UpdateClusterClients:         n.bool("updateClusterClients"),
-		RebalanceClusterClients:      n.bool("rebalanceClusterClients"),
-		UpdateClusterClientsOnRemove: n.bool("updateClusterClientsOnRemove"),
-		AuditNetworkProducers:        n.bool("auditNetworkProducers"),
-		AutoStart:                    n.bool("autoStart"),
-		DiscoveryURI:                 n.text("discoveryUri"),
+		Pos:          n.pos,
+		Name:         n.connectorName(u),
+		URI:          u,
+		LinkStealing: n.bool("allowLinkStealing"),
+		AutoStart:    n.bool("autoStart"),
+		DiscoveryURI: n.text("discoveryUri"),
 	}
 	if !t.AutoStart {
 		b.notice(n.at("autoStart"), Warning, "connector %s is not opened: autoStart is false", t.Name)
 	}
 	t.LinkStealing = t.LinkStealing || options["server"].bool("allowLinkStealing")
-	for part := range strings.SplitSeq(n.text("updateClusterFilter"), ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			t.UpdateClusterFilter = append(t.UpdateClusterFilter, part)
-		}
-	}
 	return t
 }
 
@@ -182,10 +170,7 @@ func (b *builder) network(n *bean) *Network {
 		Dynamic:                          b.destinations(n, "dynamicallyIncludedDestinations"),
 		Static:                           b.destinations(n, "staticallyIncludedDestinations"),
 		Excluded:                         b.destinations(n, "excludedDestinations"),
-		Durable:                          b.destinations(n, "durableDestinations"),
 		DestinationFilter:                n.text("destinationFilter"),
-		UseVirtualDestSubs:               n.bool("useVirtualDestSubs"),
-		SyncDurableSubs:                  n.bool("syncDurableSubs"),
 		BridgeTempDestinations:           n.bool("bridgeTempDestinations"),
 		DecreaseConsumerPriority:         n.bool("decreaseNetworkConsumerPriority"),
 		ConsumerPriorityBase:             n.int("consumerPriorityBase"),
@@ -196,8 +181,6 @@ func (b *builder) network(n *bean) *Network {
 		AlwaysSyncSend:                   n.bool("alwaysSyncSend"),
 		SuppressDuplicateQueues:          n.bool("suppressDuplicateQueueSubscriptions"),
 		SuppressDuplicateTopics:          n.bool("suppressDuplicateTopicSubscriptions"),
-		UseCompression:                   n.bool("useCompression"),
-		CheckDuplicatesOnDuplex:          n.bool("checkDuplicateMessagesOnDuplex"),
 		AdvisoryForFailed:                n.bool("advisoryForFailedForward"),
 		ClientIDToken:                    n.raw("clientIdToken"),
 		AutoStart:                        n.bool("autoStart"),
@@ -257,7 +240,7 @@ func (b *builder) checkNetwork(n *bean, c *Network) {
 	within("advisoryPrefetchSize", n.int("advisoryPrefetchSize"), 0, math.MaxInt32)
 	within("advisoryAckPercentage", c.AdvisoryAckPct, 1, 100)
 	within("consumerPriorityBase", c.ConsumerPriorityBase, math.MinInt8, math.MaxInt8)
-	if c.SyncDurableSubs && (c.DynamicOnly || !c.ConduitSubscriptions || c.StaticBridge) {
+	if n.bool("syncDurableSubs") && (c.DynamicOnly || !c.ConduitSubscriptions || c.StaticBridge) {
 		b.notice(n.at("syncDurableSubs"), Warning, "syncDurableSubs has no effect with "+
 			"dynamicOnly=true, conduitSubscriptions=false or staticBridge=true")
 	}
@@ -369,8 +352,6 @@ func (b *builder) backOff(n *bean) BackOff {
 		Initial:        n.millis("initialReconnectDelay"),
 		Max:            n.millis("maxReconnectDelay"),
 		Exponential:    n.bool("useExponentialBackOff"),
-		Multiplier:     n.float("backOffMultiplier"),
-		MaxAttempts:    n.int("maxReconnectAttempts"),
 		MinConnectTime: n.millis("minConnectTime"),
 	}
 	if !n.has("maxReconnectDelay") {

@@ -31,7 +31,6 @@ type builder struct {
 	resolver *resolver
 	compat   int
 	guessed  bool // no compatibility level was given
-	lax      bool // unknown URI options are warnings
 	named    map[string]*node
 	problems Problems
 	notices  []Notice

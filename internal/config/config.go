@@ -28,9 +28,6 @@ type Options struct {
 	LookupEnv func(name string) (string, bool)
 	// ReadFile reads property files; default os.ReadFile.
 	ReadFile func(path string) ([]byte, error)
-	// TolerateURIOptions makes unknown options of URIs warnings, as ActiveMQ ignores them on
-	// listeners; default false, they are refused.
-	TolerateURIOptions bool
 }
 
 func (o *Options) withDefaults() *Options {
@@ -122,33 +119,18 @@ func CompatDefaults(compat int) []string {
 
 // Broker is one broker. Fields are named after the attributes of <broker>, see package schema.
 type Broker struct {
-	Pos    Pos
-	BeanID string // the id attribute
-	Name   string
-	ID     string // "" is made once and kept
-	// DataDirectory is the broker's own folder: dataDirectory and the name, relative to the working
-	// folder unless absolute.
-	DataDirectory              string
+	Pos                        Pos
+	BeanID                     string // the id attribute
+	Name                       string
+	ID                         string // "" is made once and kept
 	Persistence                Persistence
 	DeleteAllMessagesOnStartup bool
 
-	AdvisorySupport                  bool
-	AnonymousProducerAdvisorySupport bool
-	UseVirtualTopics                 bool
-	UseVirtualDestSubs               bool
-	UseVirtualDestSubsOnCreation     bool
-	ExpireActiveDurableSubs          bool
-	OfflineDurableTimeout            time.Duration // negative: never
-	OfflineDurableCheck              time.Duration
-	RejectDurableConsumers           bool
-	AllowTempAutoCreationOnSend      bool
-	PopulateJMSXUserID               bool
-	UsePrincipalForJMSXUserID        bool
-	PurgePeriod                      time.Duration // 0: inactive destinations stay
-	MaxPurgedPerSweep                int           // 0: any number
-	MaxInflatedBytes                 int64
-	MaxUncommitted                   int // sends of a transaction; 0: any number
-	RollbackOnlyOnAsyncException     bool
+	AdvisorySupport        bool
+	OfflineDurableTimeout  time.Duration // negative: never
+	OfflineDurableCheck    time.Duration
+	RejectDurableConsumers bool
+	MaxUncommitted         int // sends of a transaction; 0: any number
 
 	Usage        Usage
 	Policy       policy.Map
@@ -160,20 +142,12 @@ type Broker struct {
 	Statistics   bool        // statisticsBrokerPlugin
 	// Authorization is the authorizationPlugin; nil: everybody may do everything.
 	Authorization *Authorization
-	Virtual       []Virtual
-	// VirtualDeclared says that the file has its own rules, also when there are none: the built-in
-	// rule for virtual topics does not apply then.
-	VirtualDeclared bool
 }
 
 // Persistence is where persistent messages are.
 type Persistence struct {
 	Memory    bool   // no store: persistent="false" or memoryPersistenceAdapter
 	Directory string // of the store; relative to the working folder unless absolute
-	// Sync is false when confirmed messages need not be on the disk (journalDiskSyncStrategy NEVER
-	// or PERIODIC).
-	Sync         bool
-	SyncInterval time.Duration // of PERIODIC; 0 else
 	// PurgeRecoveredXA is COMMIT or ROLLBACK for XA transactions that are prepared at start; "" has
 	// them wait (purgeRecoveredXATransactionStrategy).
 	PurgeRecoveredXA string
@@ -189,7 +163,6 @@ type Limit struct {
 // Usage is systemUsage.
 type Usage struct {
 	Memory, Store, Temp Limit
-	AdjustLimits        bool // lower limits to what there is; false: refuse to start
 	FailIfNoSpace       bool // fail sends at a limit
 	FailAfter           time.Duration
 }
@@ -227,38 +200,6 @@ type User struct {
 	Groups         []string
 }
 
-// VirtualKind is a kind of virtual destination.
-type VirtualKind uint8
-
-// The kinds.
-const (
-	VirtualTopic VirtualKind = iota
-	CompositeQueue
-	CompositeTopic
-)
-
-// Virtual is a rule for virtual destinations.
-type Virtual struct {
-	Kind VirtualKind
-	// Destination is the name or pattern the rule is for.
-	Destination message.Destination
-	// Prefix and Postfix make a virtual topic's queue names.
-	Prefix, Postfix        string
-	SelectorAware          bool
-	Local                  bool
-	DropOnResourceLimit    bool
-	SetOriginalDestination bool
-	ForwardOnly            bool // composites: keep no copy
-	SendWhenNotMatched     bool // composites: keep a copy when no target took one
-	Targets                []Target
-}
-
-// Target is where a composite forwards to; Selector is "" for all messages.
-type Target struct {
-	Destination message.Destination
-	Selector    string
-}
-
 // Load reads a configuration file. The error holds all mistakes found (Problems), or is that of
 // reading the file.
 func Load(path string, opts Options) (*Config, error) {
@@ -281,7 +222,7 @@ func Parse(path string, data []byte, opts Options) (*Config, error) {
 	if err != nil {
 		return nil, asProblems(err)
 	}
-	b := &builder{resolver: r, compat: o.Compat, guessed: o.Compat == 0, lax: o.TolerateURIOptions,
+	b := &builder{resolver: r, compat: o.Compat, guessed: o.Compat == 0,
 		named: make(map[string]*node), broken: make(map[Pos]bool)}
 	if b.guessed {
 		b.compat = DefaultCompat

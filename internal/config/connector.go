@@ -9,23 +9,14 @@ import (
 
 // Transport is one transportConnector: a listener.
 type Transport struct {
-	Pos  Pos
-	Name string
-	URI  *URI // its options were checked; package transport acts on them
-	// Protocol is "openwire" for the schemes that are honoured; connectors of other schemes are
-	// not in Config, only in its notices.
-	Protocol     string
-	LinkStealing bool // a second connection with a client id ends the first
-	// Limits of one connection; advisory topics are exempt.
+	Pos                        Pos
+	Name                       string
+	URI                        *URI // its options were checked; package transport acts on them
+	LinkStealing               bool // a second connection with a client id ends the first
 	MaxProducers, MaxConsumers int
 
-	UpdateClusterClients         bool
-	RebalanceClusterClients      bool
-	UpdateClusterClientsOnRemove bool
-	UpdateClusterFilter          []string // Java patterns of broker names; empty: all
-	AuditNetworkProducers        bool
-	AutoStart                    bool   // false: the port stays closed
-	DiscoveryURI                 string // nobody is told of the port there
+	AutoStart    bool   // false: the port stays closed
+	DiscoveryURI string // nobody is told of the port there
 }
 
 // Network is one networkConnector. Fields are named after its attributes, see package schema.
@@ -49,12 +40,8 @@ type Network struct {
 	Dynamic                          []NetworkDestination // dynamicallyIncludedDestinations
 	Static                           []NetworkDestination // staticallyIncludedDestinations
 	Excluded                         []NetworkDestination
-	// Durable are the topics whose durables are revived at start; nil is all that have stored ones.
-	Durable                []NetworkDestination
-	DestinationFilter      string
-	UseVirtualDestSubs     bool
-	SyncDurableSubs        bool
-	BridgeTempDestinations bool
+	DestinationFilter                string
+	BridgeTempDestinations           bool
 
 	DecreaseConsumerPriority bool
 	ConsumerPriorityBase     int
@@ -67,8 +54,6 @@ type Network struct {
 
 	SuppressDuplicateQueues bool
 	SuppressDuplicateTopics bool
-	UseCompression          bool
-	CheckDuplicatesOnDuplex bool
 	AdvisoryForFailed       bool // advisoryForFailedForward
 	ClientIDToken           string
 	AutoStart               bool // false: the connector stays stopped
@@ -98,8 +83,6 @@ type Peer struct{ URI *URI }
 type BackOff struct {
 	Initial, Max   time.Duration
 	Exponential    bool
-	Multiplier     float64
-	MaxAttempts    int           // 0: for ever
 	MinConnectTime time.Duration // a shorter life counts as a failure
 }
 

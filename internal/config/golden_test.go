@@ -129,8 +129,7 @@ func becomes(path string, opts Options, own defaults) string {
 	return b.String()
 }
 
-// Each testdata/*.xml becomes what its .golden says. A name that ends in -6 is read at level 6, in
-// -lax with unknown URI options tolerated.
+// Each testdata/*.xml becomes what its .golden says. A name that ends in -6 is read at level 6.
 func TestFileBecomesWhatItsGoldenSays(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.xml")
 	if err != nil || len(files) == 0 {
@@ -144,7 +143,6 @@ func TestFileBecomesWhatItsGoldenSays(t *testing.T) {
 			if strings.HasSuffix(base, "-6") {
 				opts.Compat = 6
 			}
-			opts.TolerateURIOptions = strings.HasSuffix(base, "-lax")
 			own := known
 			if base == "testdata/defaults" {
 				own = nil

@@ -307,9 +307,5 @@ func (b *builder) unknownOption(u *URI, name string, at Pos, known map[string]*b
 	}
 	slices.Sort(names)
 	hint := schema.Suggest(name, names)
-	if b.lax {
-		b.notice(at, Warning, "unknown option %s of %s is ignored%s", name, u, hint)
-		return
-	}
 	b.problem(at, "unknown option %s of %s%s", name, u, hint)
 }
