@@ -254,9 +254,9 @@ func TestURIs(t *testing.T) {
 		{"tcp://h:1?wireFormat.cacheSize=50", "CacheSize 50"},
 		{"tcp://h:1?wireFormat.version=13", "1 to 12"},
 		{"failover:(tcp://a:1)?randomise=true", "unknown option randomise; known are backOffMulti"},
-		{"failover:(tcp://a:1", "no ')'"},
+		{"failover:(tcp://a:1", "a ( without its )"},
 		{"failover:(tcp://a:1)x", "options begin with"},
-		{"failover:()", `"": it is empty; use tcp://host:port`},
+		{"failover:()", "it lists no address"},
 		{"", "it is empty; use tcp://host:port"},
 		{"127.0.0.1:61616", "127.0.0.1:61616: no tcp:// in front; use tcp://host:port"},
 		{"localhost", "no tcp:// in front; use tcp://host:port"},
@@ -271,7 +271,7 @@ func TestURIs(t *testing.T) {
 		{"tcp://h:1?keepAlive=x", `option keepAlive: "x" is neither true nor false`},
 		{"tcp://h:1?wireFormat.cacheSize=x", `"x" is no whole number of 32 bits`},
 		{"tcp://h:1?connectionTimeout=1s", `"1s" is no number of milliseconds`},
-		{"tcp://h:1?a;b", "write ?name=value"},
+		{"tcp://h:1?a;b", "option \"a\" has no value"},
 	} {
 		_, err := parseURI(c.uri)
 		switch {

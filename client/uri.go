@@ -1,16 +1,16 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"hopwire/internal/address"
 	"hopwire/internal/transport"
 	"hopwire/openwire"
 )
@@ -51,13 +51,13 @@ type setter func(value string) error
 func parseURI(uri string) (*target, error) {
 	t := &target{uri: uri, settings: defaultSettings()}
 	if rest, ok := strings.CutPrefix(uri, "failover:"); ok {
-		if err := t.parseFailover(strings.TrimPrefix(rest, "//")); err != nil {
-			return nil, fmt.Errorf("%s: %w", transport.Shown(uri), err)
+		if err := t.parseFailover(rest); err != nil {
+			return nil, fmt.Errorf("%s: %w", address.Shown(uri), err)
 		}
 		return t, nil
 	}
 	if err := t.parseTCP(uri); err != nil {
-		return nil, fmt.Errorf("%s: %w", transport.Shown(uri), err)
+		return nil, fmt.Errorf("%s: %w", address.Shown(uri), err)
 	}
 	return t, nil
 }
@@ -67,17 +67,13 @@ func (t *target) parseFailover(rest string) error {
 		initialDelay: 10 * time.Millisecond, maxDelay: 30 * time.Second, maxAttempts: -1,
 		startupAttempts: -1, randomize: true, multiplier: 2, exponential: true,
 	}
-	list, query := rest, ""
-	if strings.HasPrefix(rest, "(") {
-		end := strings.LastIndexByte(rest, ')')
-		if end < 0 {
-			return fmt.Errorf("the list of brokers has no ')'")
-		}
-		list, query = rest[1:end], rest[end+1:]
-		if query != "" && query[0] != '?' {
-			return fmt.Errorf("%q after the list of brokers; options begin with '?'", transport.Shown(query))
-		}
-		query = strings.TrimPrefix(query, "?")
+	list, tail, err := address.Members(rest)
+	if err != nil {
+		return err
+	}
+	query, found := strings.CutPrefix(tail, "?")
+	if !found && tail != "" {
+		return fmt.Errorf("%q after the list of brokers; options begin with '?'", address.Shown(tail))
 	}
 	f := t.failover
 	options := t.jmsOptions()
@@ -92,9 +88,9 @@ func (t *target) parseFailover(rest string) error {
 	if err := apply(query, options); err != nil {
 		return err
 	}
-	for one := range strings.SplitSeq(list, ",") {
-		if err := t.parseTCP(strings.TrimSpace(one)); err != nil {
-			return fmt.Errorf("%q: %w", transport.Shown(strings.TrimSpace(one)), err)
+	for _, one := range list {
+		if err := t.parseTCP(one); err != nil {
+			return fmt.Errorf("%q: %w", address.Shown(one), err)
 		}
 		t.endpoints[len(t.endpoints)-1].hello.Host = ""
 	}
@@ -102,15 +98,19 @@ func (t *target) parseFailover(rest string) error {
 }
 
 func (t *target) parseTCP(uri string) error {
-	u, err := transport.SplitAddress(uri)
-	if err != nil {
+	u, err := address.Split(uri)
+	switch {
+	case err != nil:
 		return err
-	}
-	if u.Scheme != "tcp" {
+	case u.Scheme != "tcp":
 		return fmt.Errorf("scheme %q; use tcp://host:port or failover:(tcp://...)", u.Scheme)
 	}
+	if err := u.Reachable(); err != nil {
+		return err
+	}
 	e := endpoint{
-		addr: net.JoinHostPort(u.Host, u.Port), hello: openwire.DefaultHelloOptions(),
+		addr:    net.JoinHostPort(u.Host, cmp.Or(u.Port, transport.DefaultPort)),
+		hello:   openwire.DefaultHelloOptions(),
 		version: openwire.MaxVersion, connectTimeout: 30 * time.Second, monitor: true,
 	}
 	e.hello.Host = u.Host
@@ -180,18 +180,17 @@ func (t *target) jmsOptions() map[string]setter {
 
 // apply sets the options of a query; one that is not known is an error.
 func apply(query string, options map[string]setter) error {
-	values, err := url.ParseQuery(query)
+	given, err := address.Options(query)
 	if err != nil {
-		return fmt.Errorf("the options cannot be read; write ?name=value&name=value, with %%XX for" +
-			" other signs")
+		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		set, ok := options[key]
+	for _, o := range given {
+		set, ok := options[o.Name]
 		if !ok {
-			return fmt.Errorf("unknown option %s; known are %s", key, alike(key, options))
+			return fmt.Errorf("unknown option %s; known are %s", o.Name, alike(o.Name, options))
 		}
-		if err := set(values[key][len(values[key])-1]); err != nil {
-			return fmt.Errorf("option %s: %w", key, err)
+		if err := set(o.Value); err != nil {
+			return fmt.Errorf("option %s: %w", o.Name, err)
 		}
 	}
 	return nil

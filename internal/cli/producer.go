@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"hopwire/client"
+	"hopwire/internal/address"
 	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
-	"hopwire/internal/transport"
 )
 
 // payloadLimit is how many bytes --payloadUrl may give.
@@ -234,7 +234,7 @@ func payload(ctx context.Context, where string) (string, error) {
 	u, err := url.Parse(where)
 	if err != nil {
 		return "", usageError{fmt.Sprintf("--payloadUrl %q is no address; use file:///path or"+
-			" http://host/path", transport.Shown(where))}
+			" http://host/path", address.Shown(where))}
 	}
 	var body io.ReadCloser
 	switch u.Scheme {

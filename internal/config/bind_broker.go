@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hopwire/internal/address"
 	"hopwire/internal/config/schema"
 	"hopwire/internal/message"
 )
@@ -180,10 +181,9 @@ func (b *builder) destination(n *bean) NetworkDestination {
 		b.problem(n.pos, "<%s> without physicalName", n.el.Name)
 	}
 	out := NetworkDestination{Destination: d}
-	var u URI
-	if err := u.query(query); err != nil {
+	var err error
+	if out.Options, err = address.Options(query); err != nil {
 		b.problem(n.at(attribute), "%v", err)
 	}
-	out.Options = u.Options
 	return out
 }

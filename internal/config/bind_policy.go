@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hopwire/internal/address"
 	"hopwire/internal/config/schema"
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
@@ -355,8 +356,8 @@ func (b *builder) groups(n *bean) policy.Groups {
 			schema.Suggest(name, []string{"cached", "bucket", "simple"}))
 	}
 	g := policy.NewGroups(kind)
-	var u URI
-	if err := u.query(query); err != nil {
+	given, err := address.Options(query)
+	if err != nil {
 		b.problem(n.at(attribute), "%s: %v", attribute, err)
 	}
 	options := map[string]*int{}
@@ -366,7 +367,7 @@ func (b *builder) groups(n *bean) policy.Groups {
 	if kind == policy.GroupsBucket {
 		options["bucketCount"] = &g.Buckets
 	}
-	for _, o := range u.Options {
+	for _, o := range given {
 		v, err := strconv.Atoi(o.Value)
 		switch to := options[o.Name]; {
 		case to == nil:

@@ -257,7 +257,8 @@ func TestURIs(t *testing.T) {
 	for text, want := range map[string]string{
 		"tcp://h:1":                            "tcp://h:1",
 		"tcp://h:1/p?a=b&c=%26+d":              "tcp://h:1/p a=b c=& d",
-		"nio://[::1]:5?x":                      "nio://[::1]:5 x=",
+		"nio://[::1]:5?x=":                     "nio://[::1]:5 x=",
+		"nio://[::1]:5?x":                      `error: "nio://[::1]:5": option "x" has no value`,
 		"tcp://[fe80::1]":                      "tcp://[fe80::1]",
 		"tcp://h:0":                            "tcp://h:0",
 		"tcp://h":                              "tcp://h",
@@ -265,20 +266,22 @@ func TestURIs(t *testing.T) {
 		"static://(tcp://a:1)":                 "static:(tcp://a:1)",
 		"static:tcp://a:1,tcp://b:2":           "static:(tcp://a:1,tcp://b:2)",
 		"static:(failover:(tcp://a:1, tcp://b)": `error: "static:(failover:(tcp://a:1, ` +
-			`tcp://b)" has a ( without its )`,
+			`tcp://b)": it has a ( without its )`,
 		"masterslave:(tcp://a:1,tcp://b:1)": "masterslave:(tcp://a:1,tcp://b:1)",
 		"multicast://default?group=x":       "multicast://default group=x",
-		"localhost:61616": `error: "localhost:61616" has no scheme in front; use ` +
+		"localhost:61616": `error: "localhost:61616": no tcp:// in front; use ` +
 			`tcp://host:port`,
-		"static:(tcp://a:1,10.0.0.1:2)": `error: "10.0.0.1:2" has no scheme in front; use ` +
+		"static:(tcp://a:1,10.0.0.1:2)": `error: "10.0.0.1:2": no tcp:// in front; use ` +
 			`tcp://host:port`,
-		"tcp:h:1":            `error: "tcp:h:1" has no // behind tcp:; use tcp://host:port`,
-		"tcp://h h:1":        `error: "h h:1" is not host:port; use tcp://host:port`,
+		"tcp:h:1":            `error: "tcp:h:1": no // behind tcp:; use tcp://host:port`,
+		"tcp://h h:1":        `error: "tcp://h h:1": "h h" is no host; use tcp://host:port`,
 		"tcp://u:secret@h:1": "tcp://h:1",
-		"h":                  `error: "h" has no scheme in front; use tcp://host:port`,
-		"tcp://h:port":       `error: "port" is not a port from 0 to 65535`,
-		"tcp://h:1?a=%zz":    `error: option "a": invalid URL escape "%zz"`,
-		"static:()":          `error: "static:()" lists no address`,
+		"h":                  `error: "h": no tcp:// in front; use tcp://host:port`,
+		"tcp://h:port": `error: "tcp://h:port": "port" is no port from 0 to 65535; use ` +
+			`tcp://host:port`,
+		"tcp://h:1?a=%zz": `error: "tcp://h:1": option a: a % stands before two hexadecimal digits; ` +
+			`%25 is one itself`,
+		"static:()": `error: "static:()": it lists no address`,
 		strings.Repeat("static:(", 7) + "tcp://a:1" + strings.Repeat(")", 7): "error: URIs nested " +
 			"more than 5 deep",
 	} {

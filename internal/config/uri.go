@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hopwire/internal/address"
 	"hopwire/internal/config/schema"
 )
 
@@ -25,7 +26,7 @@ type URI struct {
 }
 
 // Option is name=value of a URI's query, decoded.
-type Option struct{ Name, Value string }
+type Option = address.Option
 
 // composites are the schemes whose URIs list others, with or without parentheses.
 var composites = map[string]bool{"static": true, "simple": true, "masterslave": true,
@@ -81,174 +82,62 @@ func parseURI(text string, depth int) (*URI, error) {
 	if depth > maxURIDepth {
 		return nil, fmt.Errorf("URIs nested more than %d deep", maxURIDepth)
 	}
-	scheme, rest, found := strings.Cut(text, ":")
-	if !found || !isScheme(scheme) {
-		return nil, noScheme(text)
+	scheme, rest, _ := strings.Cut(text, ":")
+	scheme = strings.ToLower(scheme)
+	inOpen := composites[scheme] && strings.Contains(strings.TrimPrefix(rest, "//"), ":")
+	u, err := &URI{Scheme: scheme}, error(nil)
+	if address.IsScheme(scheme) && (address.IsList(rest) || inOpen) {
+		err = u.list(rest, depth)
+	} else {
+		err = u.plain(text)
 	}
-	if isAddress(text) {
-		return nil, noScheme(text)
+	if err != nil {
+		return nil, err
 	}
-	u := &URI{Scheme: strings.ToLower(scheme)}
-	inner := strings.TrimPrefix(rest, "//")
-	if !strings.HasPrefix(inner, "(") && !composites[u.Scheme] {
-		s := schema.SchemeNamed(u.Scheme)
-		if s != nil && s.Status == schema.Honoured && !strings.HasPrefix(rest, "//") {
-			return nil, fmt.Errorf("%q has no // behind %s:; use %s://host:port", shown(text), u.Scheme,
-				u.Scheme)
-		}
-		return u, u.plain(rest)
+	return u, nil
+}
+
+// list reads (uri,uri)?query.
+func (u *URI) list(rest string, depth int) error {
+	members, tail, err := address.Members(rest)
+	if err != nil {
+		return u.wrong(u.Scheme+":"+rest, err)
 	}
-	query := ""
-	if strings.HasPrefix(inner, "(") {
-		end := closingParen(inner)
-		if end < 0 {
-			return nil, fmt.Errorf("%q has a ( without its )", shown(text))
-		}
-		var path string
-		path, query, _ = strings.Cut(inner[end+1:], "?")
-		u.Path, inner = path, inner[1:end]
-	} else if !strings.Contains(inner, ":") {
-		return u, u.plain(rest) // discovery://name
-	}
-	for _, part := range splitMembers(inner) {
-		if part = strings.TrimSpace(part); part == "" {
-			continue
-		}
+	var query string
+	u.Path, query, _ = strings.Cut(tail, "?")
+	for _, part := range members {
 		m, err := parseURI(part, depth+1)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		u.Members = append(u.Members, m)
 	}
-	if len(u.Members) == 0 {
-		return nil, fmt.Errorf("%q lists no address", shown(text))
-	}
-	return u, u.query(query)
-}
-
-// shown is what an error shows of a URI: it ends at the first options, which may hold secrets.
-func shown(text string) string {
-	text, _, _ = strings.Cut(text, "?")
-	return text
-}
-
-func isScheme(s string) bool {
-	for i, r := range strings.ToLower(s) {
-		isLetter := 'a' <= r && r <= 'z'
-		if !isLetter && (i == 0 || !strings.ContainsRune("0123456789+-.", r)) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// closingParen returns the index of the ) that matches the ( at 0.
-func closingParen(s string) int {
-	depth := 0
-	for i := range len(s) {
-		switch s[i] {
-		case '(':
-			depth++
-		case ')':
-			depth--
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
-}
-
-// splitMembers cuts at the commas outside of parentheses.
-func splitMembers(s string) []string {
-	var parts []string
-	depth, start := 0, 0
-	for i := range len(s) {
-		switch s[i] {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ',':
-			if depth == 0 {
-				parts = append(parts, s[start:i])
-				start = i + 1
-			}
-		}
-	}
-	return append(parts, s[start:])
+	u.Options, err = address.Options(query)
+	return u.wrong(u.Scheme+":"+rest, err)
 }
 
 // plain reads //host:port/path?query.
-func (u *URI) plain(rest string) error {
-	rest, query, _ := strings.Cut(rest, "?")
-	if authority, ok := strings.CutPrefix(rest, "//"); ok {
-		authority, path, slash := strings.Cut(authority, "/")
-		if slash {
-			u.Path = "/" + path
-		}
-		if err := u.authority(authority); err != nil {
-			return err
-		}
-	} else {
-		u.Path = rest
-	}
-	return u.query(query)
-}
-
-func (u *URI) authority(s string) error {
-	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		s = s[i+1:] // a user, which nobody reads
-	}
-	if strings.ContainsAny(s, " \t\r\n\"'<>\\,;()") {
-		return fmt.Errorf("%q is not host:port; use %s://host:port", s, u.Scheme)
-	}
-	host, port, err := net.SplitHostPort(s)
+func (u *URI) plain(text string) error {
+	a, err := address.Split(text)
 	if err != nil {
-		if strings.Contains(err.Error(), "missing port") {
-			u.Host = strings.Trim(s, "[]")
-			return nil
-		}
-		return fmt.Errorf("%q is not host:port; use %s://host:port, an IPv6 address in brackets", s,
-			u.Scheme)
+		return u.wrong(text, err)
 	}
-	n, err := strconv.Atoi(port)
-	if err != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("%q is not a port from 0 to 65535", port)
+	s := schema.SchemeNamed(a.Scheme)
+	if a.Bare && s != nil && s.Status == schema.Honoured {
+		return u.wrong(text, fmt.Errorf("no // behind %s:; use %s://host:port", a.Scheme, a.Scheme))
 	}
-	u.Host, u.Port = host, strconv.Itoa(n)
-	return nil
+	u.Host, u.Port, u.Path = a.Host, a.Port, a.Path
+	u.Options, err = address.Options(a.Query)
+	return u.wrong(text, err)
 }
 
-// noScheme is the error of an address without tcp: or the like.
-func noScheme(text string) error {
-	return fmt.Errorf("%q has no scheme in front; use tcp://host:port", shown(text))
-}
-
-// isAddress reports whether what looks like a scheme is a host: host:port.
-func isAddress(text string) bool {
+// wrong is an error with the URI it is about, up to the first options.
+func (u *URI) wrong(text string, err error) error {
+	if err == nil {
+		return nil
+	}
 	text, _, _ = strings.Cut(text, "?")
-	host, port, found := strings.Cut(text, ":")
-	_, err := strconv.Atoi(port)
-	return found && err == nil && schema.SchemeNamed(strings.ToLower(host)) == nil
-}
-
-func (u *URI) query(s string) error {
-	for part := range strings.SplitSeq(s, "&") {
-		if part == "" {
-			continue
-		}
-		k, v, _ := strings.Cut(part, "=")
-		name, err := url.QueryUnescape(k)
-		if err == nil {
-			v, err = url.QueryUnescape(v)
-		}
-		if err != nil {
-			return fmt.Errorf("option %q: %w", k, err)
-		}
-		u.Options = append(u.Options, Option{name, v})
-	}
-	return nil
+	return fmt.Errorf("%q: %w", address.Shown(text), err)
 }
 
 // optionPlace returns the table an option belongs to, and its name there.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"hopwire/internal/address"
 	"hopwire/internal/bridge"
 	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
@@ -52,7 +53,7 @@ func (d *Dialer) Dial(uri string, up func(bridge.Link, bridge.Hello),
 ) func() {
 	ctx, cancel := context.WithCancel(d.opt.Group.Context())
 	x := &dial{d: d, uri: uri, cancel: cancel, up: up, receive: receive, down: down}
-	if !d.opt.Group.Go("dial "+transport.Shown(uri), func(context.Context) error {
+	if !d.opt.Group.Go("dial "+address.Shown(uri), func(context.Context) error {
 		x.connect(ctx)
 		return nil
 	}) {
@@ -169,7 +170,7 @@ func (x *dial) ended(phase string, err error) {
 // tell is called once.
 func (x *dial) tell(phase string, err error) {
 	x.cancel()
-	where := transport.Shown(x.uri)
+	where := address.Shown(x.uri)
 	if x.session != nil {
 		where = x.session.Remote()
 	}

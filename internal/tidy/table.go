@@ -15,9 +15,12 @@ var imports = map[string][]string{
 	"openwire/primitive": {},
 	"openwire":           {"openwire/primitive"},
 	"openwire/...":       {"openwire", "openwire/..."},
-	"client":             {"openwire", "openwire/...", "internal/transport", "internal/rungroup"},
+	"client": {
+		"openwire", "openwire/...", "internal/address", "internal/transport", "internal/rungroup",
+	},
 
 	"internal/message":    {"openwire/primitive"},
+	"internal/address":    {},
 	"internal/rungroup":   {},
 	"internal/properties": {},
 	"internal/selector":   {"internal/message"},
@@ -45,46 +48,35 @@ var imports = map[string][]string{
 	},
 
 	"internal/link": {
-		"internal/bridge", "internal/wire", "openwire", "internal/transport",
-		"internal/discovery", "internal/security", "internal/loop", "internal/message",
+		"internal/bridge", "internal/wire", "openwire", "internal/transport", "internal/address",
+		"internal/security", "internal/loop", "internal/message",
 		"internal/rungroup",
 	},
 	"internal/front/openwire": {
 		"internal/broker", "internal/message", "internal/loop", "internal/transport",
 		"internal/rungroup", "internal/wire", "openwire",
 	},
-	"internal/front/stomp":     front("stomp"),
-	"internal/front/stomp/...": {"internal/front/stomp/..."},
-	"internal/front/mqtt":      front("mqtt"),
-	"internal/front/mqtt/...":  {"internal/front/mqtt/..."},
-	"internal/front/amqp":      front("amqp"),
-	"internal/front/amqp/...":  {"internal/front/amqp/..."},
 
 	"internal/security": {
 		"internal/message", "internal/loop", "internal/rungroup", "internal/broker", "internal/policy",
 	},
-	"internal/transport": {"internal/message", "internal/loop", "internal/rungroup"},
-	"internal/discovery": {
-		"internal/message", "internal/loop", "internal/rungroup", "internal/transport",
+	"internal/transport": {
+		"internal/message", "internal/loop", "internal/rungroup", "internal/address",
 	},
 	"internal/store/...": {"internal/store", "internal/message", "internal/rungroup"},
 
 	"internal/config": {
-		"internal/policy", "internal/message", "internal/properties", "internal/config/...",
+		"internal/policy", "internal/message", "internal/properties", "internal/address",
+		"internal/config/...",
 	},
 	"internal/config/...": {"internal/policy", "internal/message", "internal/config/..."},
-	"internal/lint": {
-		"internal/config", "internal/policy", "internal/bridge", "internal/selector",
-		"internal/message",
-	},
 	"internal/manage": {
 		"internal/broker", "internal/bridge", "internal/message",
 	},
 	"internal/manage/...": {
 		"internal/manage", "internal/broker", "internal/bridge", "internal/message",
-		"internal/rungroup", "web",
+		"internal/rungroup",
 	},
-	"web": {},
 
 	".":                {everything},
 	"internal/cli":     {everything},
@@ -98,14 +90,6 @@ var imports = map[string][]string{
 // refused takes back single edges that imports allows by everything.
 var refused = map[string][]string{
 	".": {"internal/cli", "internal/sim"},
-}
-
-// front is the row of a protocol that has its own codec below it.
-func front(protocol string) []string {
-	return []string{
-		"internal/broker", "internal/message", "internal/loop", "internal/transport",
-		"internal/rungroup", "internal/front/" + protocol + "/...",
-	}
 }
 
 // loopNames is what the state machines below internal/broker may use of internal/loop: the way to

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,9 +9,6 @@ import (
 
 	"hopwire/internal/message"
 )
-
-// unescape decodes %XX and a plus, which is a blank: ActiveMQ's rule, and package config's.
-func unescape(s string) (string, error) { return url.QueryUnescape(s) }
 
 // ParseOptions reads a URI's options. Options of an accepted socket may carry ActiveMQ's prefix
 // "transport."; "socket." means the same on the side that dials. Names that change nothing here,

@@ -5,10 +5,10 @@ package transport
 
 import (
 	"net"
-	"regexp"
 	"strings"
 	"time"
 
+	"hopwire/internal/address"
 	"hopwire/internal/message"
 )
 
@@ -30,20 +30,6 @@ func (u URI) String() string { return u.text }
 // Address is host:port.
 func (u URI) Address() string { return net.JoinHostPort(u.Host, u.Port) }
 
-// secrets are the parts of a URI that may hold passwords: options, up to the end of the member of a
-// list that they belong to, and what stands before an @.
-var secrets = regexp.MustCompile(`\?[^),]*|//[^/?(),]*@`)
-
-// Shown is a URI, or a list of them, as messages show it: without what may be secret.
-func Shown(uri string) string {
-	return secrets.ReplaceAllStringFunc(uri, func(secret string) string {
-		if secret[0] == '/' {
-			return "//"
-		}
-		return ""
-	})
-}
-
 // sockets are the schemes that are plain TCP to us: Go needs no other way for many connections.
 var sockets = map[string]bool{"tcp": true, "nio": true}
 
@@ -53,15 +39,14 @@ var encrypted = map[string]bool{
 	"auto+nio+ssl": true, "https": true, "wss": true,
 }
 
-// ParseURI reads a URI of one socket. "failover:", "static:" and the like are lists: see Members.
+// ParseURI reads a URI of one socket. "failover:", "static:" and the like are lists: see
+// address.Members.
 func ParseURI(text string) (URI, error) {
 	shown, _, _ := strings.Cut(strings.TrimSpace(text), "?")
-	shown = Shown(shown)
-	a, err := SplitAddress(text)
-	if err != nil {
-		return URI{}, message.Errorf(message.Protocol, "uri %q: %w", shown, err)
-	}
+	shown = address.Shown(shown)
+	a, err := address.Split(text)
 	switch {
+	case err != nil:
 	case encrypted[a.Scheme]:
 		return URI{}, message.Errorf(message.Unavailable,
 			"uri %q: %s is not supported yet; a plain tcp:// or nio:// is, or a TLS proxy before it",
@@ -69,34 +54,24 @@ func ParseURI(text string) (URI, error) {
 	case !sockets[a.Scheme]:
 		return URI{}, message.Errorf(message.Unavailable,
 			"uri %q: the transport %q is not known; use tcp:// or nio://", shown, a.Scheme)
+	default:
+		err = a.Reachable()
 	}
 	u := URI{Scheme: a.Scheme, Host: a.Host, Port: a.Port, Options: map[string]string{}, text: shown}
-	if err := u.readOptions(a.Query); err != nil {
-		return URI{}, err
+	if u.Port == "" {
+		u.Port = DefaultPort
+	}
+	var options []address.Option
+	if err == nil {
+		options, err = address.Options(a.Query)
+	}
+	if err != nil {
+		return URI{}, message.Errorf(message.Protocol, "uri %q: %w", shown, err)
+	}
+	for _, o := range options {
+		u.Options[o.Name] = o.Value
 	}
 	return u, nil
-}
-
-func (u *URI) readOptions(query string) error {
-	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
-		name, value, ok := strings.Cut(pair, "=")
-		// In XML an ampersand is often written twice over.
-		name = strings.TrimPrefix(name, "amp;")
-		if name == "amp" && !ok {
-			continue
-		}
-		if !ok || name == "" {
-			return message.Errorf(message.Protocol, "uri %q: option %q has no value", u.text, name)
-		}
-		plain, err := unescape(name)
-		if err == nil {
-			u.Options[plain], err = unescape(value)
-		}
-		if err != nil {
-			return message.Errorf(message.Protocol, "uri %q: option %s: %w", u.text, name, err)
-		}
-	}
-	return nil
 }
 
 // Options are the settings of a connection that a URI carries. See ParseOptions for names and
