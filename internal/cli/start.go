@@ -22,6 +22,7 @@ type startCommand struct {
 	Compat int               `help:"${startCompat}" enum:"0,5,6" default:"0"`
 	Define map[string]string `short:"D" mapsep:"none" placeholder:"NAME=VALUE" help:"${startDefine}"`
 
+	Check                bool   `help:"Read the files, tell what they do here, and end."`
 	NoWait               bool   `help:"Exit when a data folder is in use; do not wait as slave."`
 	IgnoreSecurity       bool   `help:"Start although access is restricted less than written."`
 	IgnoreUnknownPlugins bool   `help:"Start without plugins of unknown classes."`
@@ -35,12 +36,15 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		return usageError{err.Error()}
 	}
+	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
+	manager := serviceManager{log}
 	options := hopwire.Options{
 		Compat: c.Compat, Defines: c.Define, NoWait: c.NoWait,
 		IgnoreSecurity: c.IgnoreSecurity, IgnoreUnknownPlugins: c.IgnoreUnknownPlugins,
 		StrictListeners: c.StrictListeners,
-		Log:             slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})),
+		Log:             log,
 		OnWait: func(line string) {
+			manager.started(line)
 			if !logSeen(s, level) {
 				fmt.Fprintln(s.out, line)
 			}
@@ -59,7 +63,14 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	fmt.Fprintln(s.out, hopwire.About())
-	return runBrokers(ctx, s.out, setups)
+	if c.Check {
+		for _, setup := range setups {
+			fmt.Fprintf(s.out, "broker %s  (%s)\n%s", setup.Name(), setup.File(), remarks(setup))
+		}
+		return nil
+	}
+	defer context.AfterFunc(ctx, manager.stopping)()
+	return runBrokers(ctx, s.out, setups, func() { manager.started("ready") })
 }
 
 // logSeen reports whether the log's ordinary lines stand where the output does: on a terminal.
@@ -85,8 +96,9 @@ func distinct(setups []*hopwire.Setup) error {
 }
 
 // runBrokers runs brokers until all have ended. Each opens by itself: one that waits as a slave
-// keeps none of the others from starting. The first that fails ends all.
-func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) error {
+// keeps none of the others from starting. The first that fails ends all. ready is called when all
+// are open.
+func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	opened := newOpenings(len(setups))
@@ -105,7 +117,9 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup) err
 			opened.one()
 			if ctx.Err() == nil { // another may have failed meanwhile
 				b.StartBridges()
-				opened.tell(out, i, describe(setup, b))
+				if opened.tell(out, i, describe(setup, b)) {
+					ready()
+				}
 			}
 			if err := b.Wait(); err != nil {
 				cancel(brokerFailed(setup, err))
@@ -156,14 +170,14 @@ func (o *openings) one() {
 	}
 }
 
-// tell writes what a broker is, and that all are ready behind the last. Those that open together
-// are told in their order.
-func (o *openings) tell(out io.Writer, position int, text string) {
+// tell writes what a broker is, and that all are ready behind the last, which it reports. Those
+// that open together are told in their order.
+func (o *openings) tell(out io.Writer, position int, text string) (ready bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.texts[position] = text
 	if o.silent--; o.silent > o.waiting {
-		return // another that is open has not been described
+		return false // another that is open has not been described
 	}
 	for i, text := range o.texts {
 		fmt.Fprint(out, text)
@@ -172,6 +186,7 @@ func (o *openings) tell(out io.Writer, position int, text string) {
 	if o.silent == 0 {
 		fmt.Fprintln(out, "ready")
 	}
+	return o.silent == 0
 }
 
 // describe tells in a few lines what a broker is.
@@ -193,6 +208,12 @@ func describe(setup *hopwire.Setup, b *hopwire.Broker) string {
 	for _, n := range b.Bridges() {
 		fmt.Fprintf(&t, "  bridge    %s to %s: %s\n", n.Name, n.URI, n.State)
 	}
+	return t.String() + remarks(setup)
+}
+
+// remarks are the lines about a file: the compatibility level, and what is not as it says.
+func remarks(setup *hopwire.Setup) string {
+	var t strings.Builder
 	for _, l := range setup.Compatibility() {
 		fmt.Fprintf(&t, "  compat    %s\n", l)
 	}

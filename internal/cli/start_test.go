@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // What waits as a slave is said on standard output, since scripts read that, and in the log.
@@ -63,4 +65,71 @@ func TestABrokerThatFailsIsWhyTheOthersOfItsProcessStop(t *testing.T) {
 		strings.Contains(out, "msg=ready") || strings.Contains(out, "\nready\n") {
 		t.Errorf("start exits with %d and prints\n%s", code, out)
 	}
+}
+
+// A service manager hears that the ports are open, and not before.
+func TestTheServiceManagerHearsOfTheStart(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	socket, err := net.ListenUnixgram("unixgram",
+		&net.UnixAddr{Name: filepath.Join(dir, "n"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	t.Setenv("NOTIFY_SOCKET", filepath.Join(dir, "n"))
+	hear := func(want string) {
+		t.Helper()
+		text := make([]byte, 1000)
+		if err := socket.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := socket.Read(text)
+		if err != nil || !strings.Contains(string(text[:n]), want) {
+			t.Errorf("heard %q, %v; want %q", text[:n], err, want)
+		}
+	}
+	file := filepath.Join(dir, "m.xml")
+	text := fmt.Sprintf(`<broker xmlns="http://activemq.apache.org/schema/core" brokerName="m"
+		dataDirectory=%q><transportConnectors><transportConnector name="x" uri="tcp://127.0.0.1:0"/>
+		</transportConnectors></broker>`, filepath.Join(dir, "data"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { expect(t, 0, `^ready\n.*^stopped\n`, "start", file) })
+	hear("READY=1\nSTATUS=ready")
+	expect(t, 0, `stopped`, "stop", "--broker", "m")
+	running.Wait()
+	serviceManager{slog.Default()}.started("slave: store in use\n")
+	hear("READY=1\nSTATUS=slave: store in use")
+	serviceManager{slog.Default()}.stopping()
+	hear("STOPPING=1")
+}
+
+// start --check opens nothing: its port is taken, and there is no folder afterwards.
+func TestACheckTellsWhatAFileDoesAndStartsNothing(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "m.xml")
+	text := fmt.Sprintf(`<broker xmlns="http://activemq.apache.org/schema/core" brokerName="m"
+		dataDirectory=%q useVirtualDestSubs="true"><transportConnectors>
+		<transportConnector name="x" uri="tcp://%s"/></transportConnectors></broker>`,
+		filepath.Join(dir, "data"), taken.Addr())
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, 0, `^broker m  .*^  compat .*^  .*m.xml:2:[0-9]*: not honoured: useVirtualDestSubs`,
+		"start", "--check", file)
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("a check left %v, %v", left, err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(text, "useV", "useW", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, exitUsage, `useWirtualDestSubs`, "start", "--check", file)
 }
