@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"strconv"
@@ -37,6 +38,15 @@ type insideConn struct {
 }
 
 func (c insideConn) RemoteAddr() net.Addr { return c.remote }
+
+// CloseWrite is that of the connection, if it has one.
+func (c insideConn) CloseWrite() error {
+	w, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return w.CloseWrite()
+}
 
 // Addr implements net.Listener.
 func (i *Inside) Addr() net.Addr { return insideAddr(i.name) }

@@ -69,3 +69,27 @@ func TestInsideADialEndsWithItsContextOrTheListener(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestInsideOneDirectionMayEndBeforeTheOther(t *testing.T) {
+	i, accepted := inside(t)
+	c, err := i.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s := <-accepted
+	defer s.Close()
+	if !s.CloseWrite() {
+		t.Skip("this system has no socket pairs")
+	}
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the other end reads %v, not the end", err)
+	}
+	if _, err := c.Write([]byte("late")); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 4)
+	if _, err := io.ReadFull(s, b); err != nil || string(b) != "late" {
+		t.Errorf("%q, %v", b, err)
+	}
+}

@@ -164,7 +164,7 @@ func (s *Session) Send(c message.Command) {
 }
 
 func (s *Session) put(it item) {
-	if s.closed {
+	if s.closed || s.finished {
 		return
 	}
 	if err := s.admits(it); err != nil {
@@ -192,17 +192,15 @@ func (s *Session) admits(it item) error {
 	return nil
 }
 
-// Close ends the session: what was given before is sent, within 5 s, and Down is told soon.
-func (s *Session) Close(why string) {
-	if s.closed {
+// Finish ends what is sent: what was given before is, within 5 s, and then the peer reads the end.
+// Commands still come until it closes in turn, at most 2 s after that; then Down is told.
+func (s *Session) Finish() {
+	if s.closed || s.finished {
 		return
 	}
-	s.closed = true
-	if why == "" {
-		why = "closed"
-	}
-	s.cfg.Hub.mark(s)
 	s.Hold(false)
+	s.finished = true
+	s.cfg.Hub.mark(s)
 	s.mu.Lock()
 	if !s.through {
 		s.ending = true
@@ -210,6 +208,18 @@ func (s *Session) Close(why string) {
 	}
 	s.mu.Unlock()
 	time.AfterFunc(closeTimeout, s.cut)
+}
+
+// Close ends the session: what was given before is sent, within 5 s, and Down is told soon.
+func (s *Session) Close(why string) {
+	if s.closed {
+		return
+	}
+	s.Finish()
+	s.closed = true
+	if why == "" {
+		why = "closed"
+	}
 	s.ended(message.Errorf(message.Unavailable, "%s", why))
 }
 
@@ -225,9 +235,9 @@ func (s *Session) handOver(calm bool) {
 		clear(s.out)
 		s.out = s.out[:0]
 	}
-	s.closing = s.closed
+	s.closing = s.closed || s.finished
 	s.mu.Unlock()
-	if calm && !s.closed && s.unsent[answers].Load()+s.unsent[messages].Load() <= calmBytes {
+	if calm && !s.closing && s.unsent[answers].Load()+s.unsent[messages].Load() <= calmBytes {
 		s.writer.Flush()
 	} else {
 		s.writer.Wake()

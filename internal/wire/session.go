@@ -77,10 +77,11 @@ type Session struct {
 	peer Peer
 
 	// Of the loop:
-	dirty  bool // is in the hub's list
-	closed bool
-	out    []item
-	onRoom []func() // told when there is room again
+	dirty    bool // is in the hub's list
+	closed   bool
+	finished bool // nothing more is given to send
+	out      []item
+	onRoom   []func() // told when there is room again
 
 	mu      sync.Mutex
 	waiting []item // handed over, not taken by the writer
@@ -187,7 +188,7 @@ func (s *Session) abandon(err error) {
 // already still comes. While it lasts a failed write tells that the peer is gone, or the monitor
 // that its machine is.
 func (s *Session) Hold(on bool) {
-	if s.held == on || s.closed && on {
+	if s.held == on || on && (s.closed || s.finished) {
 		return
 	}
 	s.held = on

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,10 +30,22 @@ type bench struct {
 	s     *Session
 	far   net.Conn
 	stop  func()
+	half  *atomic.Bool // the peer could read the end; nil where that cannot be said
 
 	up   int
 	got  []message.Command
 	down []error
+}
+
+// halfOpen is an end of a pipe that can say that nothing more comes.
+type halfOpen struct {
+	net.Conn
+	ended *atomic.Bool
+}
+
+func (h halfOpen) CloseWrite() error {
+	h.ended.Store(true)
+	return nil
 }
 
 type setting func(*Config, *transport.Options)
@@ -40,9 +53,20 @@ type setting func(*Config, *transport.Options)
 // inBubble runs f with a session that has started; f speaks for the peer. The loop runs unless
 // stalled.
 func inBubble(t *testing.T, stalled bool, set setting, f func(b *bench)) {
+	t.Helper()
+	inBubbleOver(t, nil, stalled, set, f)
+}
+
+// inBubbleOver is inBubble over a connection that notes in half, if there is one, that this side
+// has ended.
+func inBubbleOver(t *testing.T, half *atomic.Bool, stalled bool, set setting, f func(b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		b := &bench{t: t, loop: loop.New(), group: rungroup.New(context.Background()), far: far}
+		b := &bench{t: t, loop: loop.New(), group: rungroup.New(context.Background()),
+			far: far, half: half}
+		if half != nil {
+			near = halfOpen{near, half}
+		}
 		o := transport.DefaultOptions()
 		cfg := Config{
 			Hub: NewHub(b.loop), Group: b.group, Offer: DefaultOffer(), Name: "test",
