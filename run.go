@@ -52,7 +52,7 @@ func (c *connector) Status() bridge.Status {
 	return s
 }
 
-// drainTime bounds each phase of a clean stop.
+// drainTime bounds each phase of a clean stop. What a phase does has its own bounds, within this.
 const drainTime = 10 * time.Second
 
 // Start starts the broker: Open and StartBridges.
@@ -270,9 +270,9 @@ func (b *Broker) watch(ctx context.Context, failed <-chan error) {
 }
 
 // end stops everything in order, each phase within its time: no new connections; peers' answers
-// awaited, what is on its way to the disk written and answered, connections closed; the last
-// answers sent; sockets gone; the store closed; the control socket closed, since who stops the
-// broker takes that for its end. After a failure of the store nothing is waited for.
+// awaited and bridges ended; clients let go (broker.Stop) and what they had given back; the last
+// bytes sent; sockets gone; the store closed; the control socket closed, since who stops the broker
+// takes that for its end. After a failure of the store nothing is waited for.
 func (b *Broker) end(cause error) {
 	b.ending.Store(true)
 	for _, l := range b.listeners {
@@ -282,7 +282,8 @@ func (b *Broker) end(cause error) {
 		_ = b.inside.Close() // it has no error
 	}
 	if cause == nil {
-		cause = errors.Join(bounded(b.drain), bounded(b.hub.Flushed))
+		cause = errors.Join(bounded(b.endBridges), bounded(b.letGo),
+			bounded(b.hub.Flushed))
 	}
 	b.group.Stop()
 	errs := []error{cause, b.group.Wait(), bounded(b.committer.Close)}
@@ -303,14 +304,13 @@ func bounded(phase func(context.Context) error) error {
 	return phase(ctx)
 }
 
-// drain waits for the peers' answers, closes the clients and makes the last batch durable.
-func (b *Broker) drain(ctx context.Context) error {
-	drained := make(chan struct{})
-	b.loop.Post(func() {
+// endBridges ends the bridges when their peers have answered.
+func (b *Broker) endBridges(ctx context.Context) error {
+	return b.onLoop(ctx, "not all peers have answered", func(done func()) {
 		waiting := 1
 		one := func() {
 			if waiting--; waiting == 0 {
-				b.core.Stop(func() { close(drained) })
+				done()
 			}
 		}
 		for _, c := range b.connectors {
@@ -323,12 +323,23 @@ func (b *Broker) drain(ctx context.Context) error {
 		}
 		one()
 	})
+}
+
+// letGo has the clients leave and makes the last batch durable.
+func (b *Broker) letGo(ctx context.Context) error {
+	return b.onLoop(ctx, "not everything was answered and written", b.core.Stop)
+}
+
+// onLoop runs a phase of a stop on the loop until it calls done; otherwise is what is wrong when
+// it does not in time.
+func (b *Broker) onLoop(ctx context.Context, otherwise string, phase func(done func())) error {
+	done := make(chan struct{})
+	b.loop.Post(func() { phase(func() { close(done) }) })
 	select {
-	case <-drained:
+	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("broker %s: not everything was answered within %s", b.config.Name,
-			drainTime)
+		return fmt.Errorf("broker %s: %s within %s", b.config.Name, otherwise, drainTime)
 	}
 }
 

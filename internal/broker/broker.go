@@ -163,8 +163,8 @@ type Broker struct {
 	ids      int64 // running number of our own messages and consumers
 	counts   Counts
 	beat     time.Duration // the end of the last turn
-	stopping bool
-	expiring bool // a search for expired messages is under way
+	stop     *stop         // nil: none is under way
+	expiring bool          // a search for expired messages is under way
 }
 
 // New makes a broker over what the store had at start.
@@ -225,6 +225,7 @@ func (b *Broker) EndTurn() {
 	b.beat = b.env.Mono()
 	b.unpark()
 	b.dispatch()
+	b.goOnStopping()
 	b.journal.flush()
 	b.evict()
 }
@@ -233,7 +234,7 @@ func (b *Broker) EndTurn() {
 // dispatches that wake each other must not hold the loop, and what is left is done first in the
 // next turn.
 func (b *Broker) dispatch() {
-	if len(b.dirty) == 0 {
+	if len(b.dirty) == 0 || b.stopping() {
 		return
 	}
 	slice := queue.NewSlice(b.env)
@@ -264,35 +265,6 @@ func (b *Broker) newID() int64 {
 // ownConnection is the connection id of the broker's own messages.
 func (b *Broker) ownConnection() message.ConnectionID {
 	return message.ConnectionID(b.opt.ID)
-}
-
-// Stop ends the broker in order: nothing more is delivered, and of commands only acknowledgements
-// and removals are executed; what is on its way to the store is written and answered, so that
-// nobody sends it again; connections are closed. What was confirmed is in the store when drained is
-// called. Sends that there is no room for are given up: nobody was told that they are safe.
-func (b *Broker) Stop(drained func()) {
-	b.stopping = true
-	for _, c := range b.connOrder {
-		c.out.Cut()
-	}
-	b.journal.drain(func() {
-		for _, c := range slices.Clone(b.connOrder) {
-			c.close("the broker is stopping")
-		}
-		b.settleStop(drained)
-	})
-}
-
-// settleStop writes what the end of the connections changed.
-func (b *Broker) settleStop(drained func()) {
-	b.clearMarks()
-	b.journal.drain(func() {
-		b.clearDelivered()
-		b.journal.drain(func() {
-			b.journal.ended = true
-			drained()
-		})
-	})
 }
 
 var _ network.Candidate = (*candidate)(nil)

@@ -25,6 +25,10 @@ type Outbox interface {
 	Respond(correlation int32)
 	// Send sends any other command.
 	Send(c message.Command)
+	// Finish lets the peer read the end after what waits was sent: nothing more is. Commands that
+	// were on their way still come, for a few seconds, until the peer closes in turn and the
+	// connection is Gone. It may be called more than once.
+	Finish()
 	// Close ends the connection after what waits was sent; why is logged.
 	Close(why string)
 }
@@ -78,6 +82,9 @@ type Connection struct {
 	held        bool  // nothing is read
 
 	active time.Duration // when it was last heard of; monotonic
+
+	heard    bool // something came since a stop looked last
+	finished bool // by a stop: nothing that wants an answer is done
 }
 
 // Connect begins a connection. duplex is called when the peer asks for a bridge in the other
@@ -122,17 +129,20 @@ func (b *Broker) Greeting() *message.BrokerInfo {
 	return &info
 }
 
-// Handle executes one command of the connection and answers it if it asks for that. A broker that
-// stops takes only what ends something: what is not answered is not done.
+// Handle executes one command of the connection and answers it if it asks for that. One that is
+// finished takes only what ends something: what cannot be answered is not done.
 func (c *Connection) Handle(cmd message.Command) {
 	if c.closed {
 		return
 	}
-	if c.b.stopping && !c.ends(cmd) {
-		c.leaveUndone(cmd)
-		return
-	}
 	c.active = c.b.beat
+	if c.b.stopping() {
+		if (c.finished || !c.opened) && !ends(cmd) {
+			c.leaveUndone(cmd)
+			return
+		}
+		c.active, c.heard = c.b.env.Mono(), true
+	}
 	switch cmd := cmd.(type) {
 	case *message.Message:
 		c.send(cmd)
@@ -157,29 +167,6 @@ func (c *Connection) Handle(cmd message.Command) {
 		return
 	}
 	c.handleInfo(cmd)
-}
-
-// ends reports whether a command ends something without beginning anything. An acknowledgement in a
-// transaction ends nothing before the commit, which a broker that stops does not execute.
-func (c *Connection) ends(cmd message.Command) bool {
-	switch cmd := cmd.(type) {
-	case *message.MessageAck:
-		return cmd.Transaction.IsZero()
-	case *message.RemoveInfo, *message.ShutdownInfo:
-		return true
-	}
-	return false
-}
-
-// leaveUndone counts a send that came too late and that nobody hears of.
-func (c *Connection) leaveUndone(cmd message.Command) {
-	m, ok := cmd.(*message.Message)
-	if !ok || m.ResponseRequired || m.Destination.IsAdvisory() {
-		return
-	}
-	c.b.counts.Reasons[message.ConnectionGone]++
-	c.b.tell(Event{Kind: MessageDropped, Reason: message.ConnectionGone, Dest: m.Destination,
-		Text: m.ID.String() + ": the broker is stopping", Count: 1})
 }
 
 // handleInfo executes the commands that open, close and steer.

@@ -161,12 +161,7 @@ func TestNothingIsSuspectAfterACleanStop(t *testing.T) {
 	c.window("c", q, 2, "")
 	c.do(&message.RemoveInfo{Object: message.ConnectionID("c"),
 		LastDelivered: message.LastDeliveredUnset})
-	stopped := false
-	h.b.Stop(func() { stopped = true })
-	h.turn()
-	if !stopped {
-		t.Fatal("the broker does not stop")
-	}
+	h.stop()
 	if counts := h.again().counts(q); !slices.Equal(counts, []int32{0, 0, 0, 0, 0}) {
 		t.Errorf("the counts are %v, want none raised: nothing was seen", counts)
 	}
@@ -177,8 +172,7 @@ func TestSuspectsStaySoOverACleanStop(t *testing.T) {
 	h := stocked(t, q, 5)
 	h.connect("c", "c", "", nil).window("c", q, 1000, "")
 	h = h.again()
-	h.b.Stop(func() {})
-	h.turn()
+	h.stop()
 	if counts := h.again().counts(q); len(counts) != 5 || slices.Contains(counts, 0) {
 		t.Errorf("the counts are %v, want all 1", counts)
 	}

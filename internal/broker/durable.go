@@ -307,7 +307,7 @@ func (b *Broker) watchOffline() {
 		return
 	}
 	b.env.After(every, func() {
-		if b.stopping {
+		if b.stopping() {
 			return
 		}
 		for _, s := range slices.Clone(b.durables.list) {

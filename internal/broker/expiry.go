@@ -36,7 +36,7 @@ func (b *Broker) expiryPeriod() time.Duration {
 // search that takes longer than the period is not joined by another.
 func (b *Broker) scheduleExpiry() {
 	b.env.After(b.expiryPeriod(), func() {
-		if b.stopping {
+		if b.stopping() {
 			return
 		}
 		if !b.expiring {
@@ -104,7 +104,7 @@ func (s *expirySearch) memory() {
 // later goes on with the search when others had the loop.
 func (s *expirySearch) later(f func()) {
 	s.b.env.Soon(func() {
-		if s.b.stopping {
+		if s.b.stopping() {
 			s.end()
 			return
 		}

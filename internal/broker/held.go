@@ -28,6 +28,7 @@ type holding struct {
 	wait    time.Duration // before the next trial; 0 is none refused yet
 	waiting bool          // a timer runs
 	due     bool          // it is time to try
+	over    bool          // nothing is tried any more: nobody would be answered
 }
 
 // delta is what held changes do to one destination's header.
@@ -111,7 +112,7 @@ func (j *journal) hasRoom() {
 func (j *journal) sortHeld() {
 	switch {
 	case j.held.empty():
-	case j.hold.due:
+	case j.hold.due && !j.hold.over:
 		for _, d := range slices.SortedFunc(maps.Keys(j.hold.deltas), byID) {
 			if !d.gone {
 				j.touch(d)

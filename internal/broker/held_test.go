@@ -91,12 +91,7 @@ func TestAStopGivesUpWhatTheStoreHasNoRoomFor(t *testing.T) {
 	commit := c.late(&message.TransactionInfo{Connection: "c", ID: tx, Type: message.CommitOnePhase})
 	sent := p.late(p.mail("p", out, 5))
 	c.ack(id, q, c.got[1], message.IndividualAck, message.TransactionID{})
-	began, drained := h.now, 0
-	h.b.Stop(func() { drained++ })
-	h.turn()
-	if drained != 1 || h.now != began {
-		t.Fatalf("drained %d times", drained)
-	}
+	h.stop()
 	if c.answered(commit) || p.answered(sent) {
 		t.Error("what is not stored was confirmed")
 	}
@@ -125,16 +120,16 @@ func TestAStopAnswersWhatIsOnItsWay(t *testing.T) {
 	p.number++
 	m.CommandID, m.ResponseRequired = p.number, true
 	p.Handle(m)
-	sent, drained, open := p.number, false, false
-	h.b.Stop(func() { drained = true })
+	sent := p.number
+	p.stays = true
+	ended := h.begins()
+	h.pass(settleTick)
 	p.Handle(late)
 	c.Handle(&message.MessageAck{Consumer: id, Destination: queueNamed("q"), Last: c.got[0],
 		HasLast: true, Count: 1, Type: message.StandardAck})
-	for h.step() {
-		open = open || p.answered(sent) && !p.gone
-	}
-	if !drained || !open || !p.gone {
-		t.Errorf("drained %v, answered before the end %v, closed %v", drained, open, p.gone)
+	p.Gone()
+	if h.turn(); !*ended || !p.answered(sent) || !p.ended {
+		t.Errorf("stopped %v, answered before the end %v, ended %v", *ended, p.answered(sent), p.ended)
 	}
 	if n := len(h.stored(queueNamed("q"))); n != 1 {
 		t.Errorf("%d messages are stored of 2, of which one is acknowledged", n)
@@ -158,7 +153,12 @@ func TestAStopLeavesTransactionsUnanswered(t *testing.T) {
 	late := p.big("p", q, 5, 10, true)
 	p.hand(p.mail("p", q, 4)) // on its way to the disk
 	h.b.EndTurn()
+	p.stays, c.stays = true, true
 	h.b.Stop(func() {})
+	h.pass(settleSilence)
+	if !p.ended || !c.ended {
+		t.Fatal("they are not finished")
+	}
 	own := message.TransactionID{Connection: "c", Value: 7}
 	c.hand(&message.TransactionInfo{Connection: "c", ID: own, Type: message.Begin})
 	ack := func(tx message.TransactionID) int32 {
@@ -182,11 +182,9 @@ func TestAStopWritesWhatThereIsRoomForAgain(t *testing.T) {
 	p.produce("p", queueNamed("q"), 1)
 	p.late(p.mail("p", queueNamed("q"), 2))
 	h.disk.SetCapacity(0, 0)
-	drained := false
-	h.b.Stop(func() { drained = true })
-	h.turn()
-	if n := len(h.stored(queueNamed("q"))); !drained || n != 2 {
-		t.Errorf("drained %v, %d of 2 messages are stored", drained, n)
+	h.stop()
+	if n := len(h.stored(queueNamed("q"))); n != 2 {
+		t.Errorf("%d of 2 messages are stored", n)
 	}
 }
 

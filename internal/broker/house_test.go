@@ -203,6 +203,16 @@ func headersOf(t *testing.T, h *house) []store.Header {
 	return headers
 }
 
+// stop ends the broker, as if nobody said anything more.
+func (h *house) stop() {
+	h.t.Helper()
+	ended := 0
+	h.b.Stop(func() { ended++ })
+	if h.pass(settleSilence + settleTick); ended != 1 {
+		h.t.Fatalf("the broker ended %d times", ended)
+	}
+}
+
 // pass lets time go by.
 func (h *house) pass(d time.Duration) {
 	end := h.now + d
@@ -240,6 +250,9 @@ type guest struct {
 	number int32
 	held   bool // is not read
 	full   bool // does not read
+	ended  bool // has read the end
+	stays  bool // and does not close then
+	cut    bool
 	unsent uint64
 	onCut  func()
 	onRoom func()
@@ -250,6 +263,9 @@ func (g *guest) Hold(on bool) { g.held = on }
 
 func (g *guest) Deliver(_ message.ConsumerID, d message.Destination, m *message.Message,
 	n int32) {
+	if g.cut {
+		return
+	}
 	g.got = append(g.got, m.ID)
 	if m.Data != nil {
 		g.data = append(g.data, m.Data)
@@ -267,15 +283,34 @@ func (g *guest) Room() bool      { return !g.full }
 func (g *guest) OnRoom(f func()) { g.onRoom = f }
 func (g *guest) Written() uint64 { return uint64(len(g.got)) - g.unsent }
 func (g *guest) Cut() {
+	g.cut = true
 	if g.onCut != nil {
 		g.onCut()
 	}
 }
 func (g *guest) Respond(id int32) {
+	if g.ended {
+		return
+	}
 	g.sent = append(g.sent, &message.Response{Correlation: id})
 }
-func (g *guest) Send(c message.Command) { g.sent = append(g.sent, c) }
-func (g *guest) Close(why string)       { g.closed, g.gone = why, true }
+func (g *guest) Send(c message.Command) {
+	if !g.ended {
+		g.sent = append(g.sent, c)
+	}
+}
+func (g *guest) Close(why string) { g.closed, g.gone = why, true }
+
+// Finish reads the end, and closes at once unless the guest stays.
+func (g *guest) Finish() {
+	if g.ended {
+		return
+	}
+	g.ended = true
+	if !g.stays {
+		g.h.Soon(func() { g.gone = true; g.Gone() })
+	}
+}
 
 // connect opens a connection; peer makes it a bridge's.
 func (h *house) connect(id, clientID, user string, peer *message.BrokerInfo) *guest {

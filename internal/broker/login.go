@@ -52,7 +52,7 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 	switch {
 	case c.barred != nil:
 		return c.barred
-	case b.stopping:
+	case b.stopping():
 		return message.Errorf(message.Unavailable, "broker %s is stopping", b.opt.Name)
 	case info.ClientID == "":
 		return message.Errorf(message.InvalidClientID,

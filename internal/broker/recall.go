@@ -108,7 +108,7 @@ func (b *Broker) trimLater(d *destination) {
 	d.trimming = true
 	b.env.After(max(trimEvery, at-b.env.Mono()), func() {
 		d.trimming = false
-		if !d.gone && !b.stopping {
+		if !d.gone && !b.stopping() {
 			b.trim(d)
 			b.trimLater(d)
 		}

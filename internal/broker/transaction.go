@@ -391,7 +391,7 @@ func (tx *transaction) undo() {
 	tx.release()
 	then := tx.then
 	tx.sends, tx.acks, tx.parked, tx.then = nil, nil, nil, nil
-	if then != nil && !tx.b.stopping { // else the client asks the next broker
+	if then != nil && !tx.b.stopping() { // else the client asks the next broker
 		then(notStarted(tx.id))
 	}
 	tx.b.relieve()

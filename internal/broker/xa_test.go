@@ -196,8 +196,7 @@ func TestAPreparedBranchWaitsForItsOutcome(t *testing.T) {
 			switch way {
 			case "stop":
 				c.goAway()
-				h.b.Stop(func() {})
-				h.turn()
+				h.stop()
 				h = h.again()
 			case "kill", "kill twice":
 				h = h.again()

@@ -202,6 +202,7 @@ func (*ghost) Room() bool           { return true }
 func (*ghost) OnRoom(func())        {}
 func (*ghost) Written() uint64      { return 1 }
 func (*ghost) Cut()                 {}
+func (*ghost) Finish()              {}
 func (g *ghost) Deliver(c message.ConsumerID, d message.Destination, m *message.Message, _ int32) {
 	g.conn.Handle(&message.MessageAck{Consumer: c, Destination: d, Type: message.StandardAck,
 		Last: m.ID, HasLast: true, Count: 1})

@@ -149,6 +149,9 @@ func (s *session) Respond(correlation int32) {
 // Send implements broker.Outbox.
 func (s *session) Send(c message.Command) { s.end.send(c) }
 
+// Finish implements broker.Outbox.
+func (s *session) Finish() { s.end.finish() }
+
 // Close implements broker.Outbox.
 func (s *session) Close(why string) {
 	s.end.close()

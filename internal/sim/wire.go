@@ -37,6 +37,7 @@ type end struct {
 	recv    func(message.Command)
 	down    func(error)
 	closed  bool // closed here, or heard that it ended
+	ended   bool // said that nothing more comes, and still hears
 	severed bool // what is sent gets lost
 	last    time.Duration
 	flying  int  // messages sent and not arrived
@@ -115,7 +116,7 @@ func (c *cable) direction(from string) int {
 
 // send puts a command on its way. Commands of one end arrive in order.
 func (e *end) send(cmd message.Command) {
-	if e.closed {
+	if e.closed || e.ended {
 		return
 	}
 	if isMessage(cmd) {
@@ -180,8 +181,18 @@ func (e *end) close() {
 		return
 	}
 	e.closed = true
-	e.put(packet{from: e})
+	if !e.ended {
+		e.put(packet{from: e})
+	}
 	e.socket.forget()
+}
+
+// finish tells the other side that nothing more comes; it closes then, behind what it sent before.
+func (e *end) finish() {
+	if !e.closed && !e.ended {
+		e.ended = true
+		e.put(packet{from: e})
+	}
 }
 
 // hangUp tells this side that the connection ended.
@@ -189,6 +200,9 @@ func (e *end) hangUp(err error) {
 	end := func() {
 		if e.closed {
 			return
+		}
+		if e.other().ended {
+			e.put(packet{from: e})
 		}
 		e.closed = true
 		e.socket.forget()

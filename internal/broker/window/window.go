@@ -335,3 +335,13 @@ func (w *Window[R]) Each(f func(*Entry[R])) {
 		f(&w.entries[i])
 	}
 }
+
+// Any reports whether f holds for an entry.
+func (w *Window[R]) Any(f func(*Entry[R]) bool) bool {
+	for i := w.start; i < len(w.entries); i++ {
+		if f(&w.entries[i]) {
+			return true
+		}
+	}
+	return false
+}

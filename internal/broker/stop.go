@@ -1,0 +1,199 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/broker/window"
+	"hopwire/internal/loop"
+	"hopwire/internal/message"
+)
+
+// The bounds of a clean stop.
+const (
+	// settleTime is how long clients may go on with what they have, at most.
+	settleTime = 2 * time.Second
+	// settleSilence is how long one that has something may say nothing meanwhile.
+	settleSilence = 500 * time.Millisecond
+	// settleTick is how long nothing comes from one that has nothing, and how often is looked.
+	settleTick = 10 * time.Millisecond
+	// leaveTime is how long clients may take to close their side: longer than a session waits.
+	leaveTime = 6 * time.Second
+)
+
+// stop is a clean stop under way. Its phases:
+//
+//	settling: nothing is delivered, and clients go on with what they have. Each is finished when it
+//	has nothing unacknowledged and no transaction open, or is silent, or time is over: from then on
+//	nothing that wants an answer is done, and after the last answer its client reads the end.
+//	answering: what is on its way to the disk is written and answered; all clients read the end.
+//	leaving: acknowledgements that were on their way are executed until all clients have closed.
+//	closing: windows are given back, and what that changed is written.
+type stop struct {
+	phase phase
+	began time.Duration // when the phase did; monotonic
+	open  []*Connection // not finished; of settling
+	ended func()
+}
+
+type phase int
+
+const (
+	settling phase = iota
+	answering
+	leaving
+	closing
+)
+
+// Stop ends the broker in order. What was confirmed is in the store when ended is called, and
+// windows were given back: what was written to clients as redelivered. Sends that there is no room
+// for are given up: nobody was told that they are safe.
+func (b *Broker) Stop(ended func()) {
+	for _, c := range b.connOrder {
+		c.out.Cut()
+	}
+	b.stop = &stop{began: b.env.Mono(), open: slices.Clone(b.connOrder), ended: ended}
+	b.stop.tick(b.env)
+}
+
+// stopping reports whether a clean stop is under way: nothing is delivered, nobody let in.
+func (b *Broker) stopping() bool { return b.stop != nil }
+
+// tick has a turn end each tick, which looks at the stop.
+func (s *stop) tick(env loop.Env) {
+	env.After(settleTick, func() {
+		if s.phase != closing {
+			s.tick(env)
+		}
+	})
+}
+
+// goOnStopping ends the phase of a stop whose time has come, at the end of each turn.
+func (b *Broker) goOnStopping() {
+	s := b.stop
+	if s == nil {
+		return
+	}
+	took := b.env.Mono() - s.began
+	switch s.phase {
+	case leaving:
+		if len(b.connOrder) == 0 || took >= leaveTime {
+			b.closeAll()
+		}
+	case settling:
+		s.open = slices.DeleteFunc(s.open, func(c *Connection) bool {
+			if !c.closed && took < settleTime && c.settles(s) {
+				return false
+			}
+			c.finish()
+			return true
+		})
+		if len(s.open) == 0 {
+			s.phase = answering
+			b.journal.drain(b.leave)
+		}
+	}
+}
+
+// settles reports whether the client has something to end before it is finished. One that has
+// nothing is finished in the turn that brought its last command, or when none comes.
+func (c *Connection) settles(s *stop) bool {
+	silence := c.b.env.Mono() - max(s.began, c.active)
+	heard := c.heard
+	c.heard = false
+	if c.owes() {
+		return silence < settleSilence
+	}
+	return !heard && silence < settleTick
+}
+
+// owes reports whether a transaction is open, or anything that was written is unacknowledged.
+func (c *Connection) owes() bool {
+	if len(c.transactions)+len(c.branches) > 0 {
+		return true
+	}
+	written := c.out.Written()
+	return slices.ContainsFunc(c.order, func(s *consumer) bool {
+		return s.browse == nil && s.window.Any(func(e *window.Entry[*queue.Copy]) bool {
+			return e.Ref != nil && e.Number <= written
+		})
+	})
+}
+
+// finish ends what wants an answer. What waits for room, or for a commit, is not waited for: done
+// later it would be done without an answer, and so again by the client.
+func (c *Connection) finish() {
+	if c.closed || c.finished {
+		return
+	}
+	c.finished = true
+	c.dropParked()
+	for _, tx := range c.openTransactions() {
+		tx.by = c
+		tx.rollback()
+	}
+	c.b.journal.after(c.out.Finish)
+}
+
+// leave lets all clients read the end; nothing is answered from here on.
+func (b *Broker) leave() {
+	b.journal.hold.over = true
+	for _, c := range b.connOrder {
+		c.out.Finish()
+	}
+	b.stop.phase, b.stop.began = leaving, b.env.Mono()
+	b.env.Soon(func() {})
+}
+
+// closeAll takes leave of who has not closed, and writes what the end of the connections changed.
+func (b *Broker) closeAll() {
+	b.stop.phase = closing
+	for _, c := range slices.Clone(b.connOrder) {
+		c.close("the broker is stopping")
+	}
+	b.clearMarks()
+	b.journal.drain(func() {
+		b.clearDelivered()
+		b.journal.drain(func() {
+			b.journal.ended = true
+			b.stop.ended()
+		})
+	})
+}
+
+// ends reports whether a command ends something, needs no answer and begins nothing. An
+// acknowledgement in a transaction ends nothing before the commit, which is not executed any more.
+func ends(cmd message.Command) bool {
+	switch cmd := cmd.(type) {
+	case *message.MessageAck:
+		return cmd.Transaction.IsZero()
+	case *message.RemoveInfo, *message.ShutdownInfo:
+		return true
+	}
+	return false
+}
+
+// leaveUndone spoils the transaction of a command that came too late, which another connection may
+// want to commit, and counts a send that nobody hears of.
+func (c *Connection) leaveUndone(cmd message.Command) {
+	spoil := func(id message.TransactionID) {
+		if tx := c.transaction(id); tx != nil && tx.open() && tx.broken == nil {
+			tx.broken = message.Errorf(message.RolledBack, "the broker is stopping")
+		}
+	}
+	switch cmd := cmd.(type) {
+	case *message.MessageAck:
+		if consumes(cmd) {
+			spoil(cmd.Transaction)
+		}
+	case *message.Message:
+		spoil(cmd.Transaction)
+		if cmd.ResponseRequired || cmd.Destination.IsAdvisory() {
+			return
+		}
+		c.b.counts.Reasons[message.ConnectionGone]++
+		c.b.tell(Event{Kind: MessageDropped, Reason: message.ConnectionGone, Dest: cmd.Destination,
+			Text: cmd.ID.String() + ": the broker is stopping", Count: 1})
+	}
+}
