@@ -42,8 +42,8 @@ func (c *Connection) ack(a *message.MessageAck) error {
 	}
 	r, err := s.window.Find(a)
 	if err != nil {
-		if s.counts.dispatched == 0 {
-			return nil // restored by failover; its first dispatch is still to come
+		if s.counts.dispatched == 0 && a.Transaction.IsZero() {
+			return nil // restored by failover: of what the connection before it was sent
 		}
 		return c.spoil(a, err)
 	}

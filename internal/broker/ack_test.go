@@ -47,3 +47,23 @@ func TestAnUnknownAcknowledgementIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A consumer that failover restored acknowledges what its last connection was sent. Outside of a
+// transaction that says nothing; a commit that had no effect would be believed.
+func TestAnAcknowledgementOfTheConnectionBeforeIsNotCommitted(t *testing.T) {
+	h := open(t, nil, nil)
+	q := queueNamed("q")
+	g := h.connect("c", "c", "", nil)
+	last := message.MessageID{Producer: message.ProducerID{Connection: "p", Session: 1, Value: 1},
+		Sequence: 1}
+	a := &message.MessageAck{Destination: q, Consumer: g.consume("c", q), Last: last, HasLast: true,
+		Type: message.StandardAck, Count: 1}
+	if e := g.do(a); e != nil {
+		t.Error("outside of a transaction:", e)
+	}
+	a.Transaction = g.begin("c", 1)
+	g.do(a)
+	if g.finish(a.Transaction, message.CommitOnePhase) == nil {
+		t.Error("a commit of nothing is answered as done")
+	}
+}
