@@ -1,12 +1,9 @@
 package broker
 
 import (
-	"cmp"
 	"slices"
-	"time"
 
 	"hopwire/internal/message"
-	"hopwire/internal/policy"
 )
 
 // Right is what a user may be given to a destination.
@@ -40,14 +37,9 @@ var (
 	removing = act{Admin, "remove"}
 )
 
-// Bounds of what is remembered of rights.
-const (
-	// rightsMost is how many destinations a connection's decisions are kept for, and rightsName how
-	// long, in bytes, the name of such a one is at most: anybody may name what is not there.
-	rightsMost, rightsName = 1000, 256
-	// denialsMost is how many different refusals explain tells of; the latest.
-	denialsMost = 1000
-)
+// rightsMost is how many destinations a connection's decisions are kept for, and rightsName how
+// long, in bytes, the name of such a one is at most: anybody may name what is not there.
+const rightsMost, rightsName = 1000, 256
 
 // rights decide for one connection, or one bridge. Nil may do everything.
 type rights struct {
@@ -174,64 +166,6 @@ func (r *rights) count(a act, d message.Destination) {
 		x.reasons[message.AccessDenied]++
 	}
 	r.b.denials.add(denialKey{r.user.User, a.words, d}, r)
-}
-
-// denials are the latest refusals, for explanations.
-type denials struct {
-	count map[denialKey]*denial
-	order []denialKey // of their first refusal
-}
-
-type denialKey struct {
-	user, words string
-	dest        message.Destination // or a consumer's pattern
-}
-
-type denial struct {
-	n    int64
-	who  string        // who was refused last
-	last time.Duration // when, by the loop's clock
-}
-
-// Refusal is what a user was refused since the start.
-type Refusal struct {
-	User  string
-	What  string // that it may not do
-	Who   string // who was refused last: a client, a bridge
-	Count int64
-	Ago   time.Duration // since the last
-}
-
-func (s *denials) add(k denialKey, r *rights) {
-	if s.count == nil {
-		s.count = map[denialKey]*denial{}
-	}
-	x := s.count[k]
-	if x == nil {
-		if len(s.order) >= denialsMost {
-			delete(s.count, s.order[0])
-			s.order = s.order[1:]
-		}
-		x = &denial{}
-		s.count[k] = x
-		s.order = append(s.order, k)
-	}
-	x.n++
-	x.who, x.last = r.who, r.b.env.Mono()
-}
-
-// of tells who was refused what of a destination, the latest first.
-func (s *denials) of(d message.Destination, now time.Duration) (out []Refusal) {
-	for _, k := range s.order {
-		if !policy.Matches(k.dest, d) {
-			continue
-		}
-		x := s.count[k]
-		out = append(out, Refusal{User: k.user, What: k.words + " " + k.dest.String(), Who: x.who,
-			Count: x.n, Ago: now - x.last})
-	}
-	slices.SortStableFunc(out, func(a, b Refusal) int { return cmp.Compare(a.Ago, b.Ago) })
-	return out
 }
 
 // authorize refuses messages that their sender may not send.

@@ -128,8 +128,8 @@ func TestWhatIsRememberedOfRightsIsBounded(t *testing.T) {
 	if n := len(amy.rights.known); n > rightsMost || long > 0 {
 		t.Errorf("%d decisions are kept, %d of long names", n, long)
 	}
-	if n := len(h.b.denials.count); n != denialsMost || len(h.b.denials.order) != n {
-		t.Errorf("%d refusals are kept, %d in order", n, len(h.b.denials.order))
+	if n := len(h.b.denials.by); n != denialsMost || h.b.denials.order.Len() != n {
+		t.Errorf("%d refusals are kept, %d in order", n, h.b.denials.order.Len())
 	}
 }
 
