@@ -54,6 +54,7 @@ func (c *Connection) ack(a *message.MessageAck) error {
 		}
 		s.window.Hold(r, a.Transaction, tx.hold)
 		tx.acks = appendOnce(tx.acks, s)
+		tx.has(c)
 		s.ready()
 		s.drainBacklog()
 		return nil
@@ -62,11 +63,10 @@ func (c *Connection) ack(a *message.MessageAck) error {
 	return nil
 }
 
-// spoil gives the error of an acknowledgement that is refused. A commit without it would not be
-// what the client commits.
+// spoil gives the error of an acknowledgement that is refused, and spoils its transaction.
 func (c *Connection) spoil(a *message.MessageAck, err error) error {
-	if tx := c.transaction(a.Transaction); tx != nil && tx.broken == nil && consumes(a) {
-		tx.broken = err
+	if consumes(a) {
+		c.transaction(a.Transaction).spoil(c, err)
 	}
 	return err
 }

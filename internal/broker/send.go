@@ -31,6 +31,7 @@ type arrival struct {
 	internal bool // the broker's own: no limits, no duplicates
 	wait     *parking
 	tx       *transaction // it waits for its commit
+	part     bool         // of who had a part in tx when it came
 	charged  *destination // whose usage it is in meanwhile
 }
 
@@ -459,8 +460,8 @@ func expiredCause(m *message.Message) string {
 // asking an answer can only roll back.
 func (c *Connection) oversized(m *message.Oversized) {
 	why := m.Err()
-	if tx := c.transaction(m.Transaction); tx != nil && tx.broken == nil && !m.ResponseRequired {
-		tx.broken = why
+	if !m.ResponseRequired {
+		c.transaction(m.Transaction).spoil(c, why)
 	}
 	c.b.counts.Reasons[message.FrameTooBig]++
 	c.b.tell(Event{Kind: SendRefused, Reason: message.FrameTooBig, Dest: m.Destination,

@@ -125,14 +125,16 @@ func (c *Connection) sendIn(a *arrival) {
 	}
 	if most := c.b.opt.MaxUncommitted; most > 0 && len(tx.sends)+len(tx.parked) >= most {
 		c.b.counts.Reasons[message.TransactionLimit]++
-		tx.by = c
-		tx.rollback()
+		if tx.isOf(c) {
+			tx.by = c
+			tx.rollback()
+		}
 		a.refuse(message.Errorf(message.Limit, "Can not send message on transaction with id: '%s',"+
 			" Transaction has reached the maximum allowed number of pending send operations before"+
 			" commit of '%d'", tx.id, most))
 		return
 	}
-	a.tx = tx
+	a.tx, a.part = tx, tx.isOf(c)
 	c.b.run(a)
 }
 
@@ -166,6 +168,7 @@ func (tx *transaction) take(a *arrival) {
 	if a.m.OriginalTransaction.IsZero() {
 		a.m.OriginalTransaction = a.m.Transaction
 	}
+	tx.has(a.conn)
 	a.charged = a.b.wireDestination(a.wire)
 	a.charged.usage.Add(a.m.Size())
 	a.b.openBytes += a.m.Size()
@@ -182,7 +185,7 @@ func (tx *transaction) refused(a *arrival, err error) {
 
 // without goes on without a send that waited, and as one that can only roll back if that spoils it.
 func (tx *transaction) without(a *arrival, err error, spoils bool) {
-	if tx.broken == nil && spoils {
+	if spoils && tx.broken == nil && (a.part || tx.isOf(a.conn)) {
 		tx.broken = err
 	}
 	if i := slices.Index(tx.parked, a); i >= 0 {
@@ -207,6 +210,31 @@ func (tx *transaction) wait(f func(error)) bool {
 	}
 	tx.then = f
 	return true
+}
+
+// isOf reports whether the connection has a part in the transaction: what is refused to anybody
+// else changes nothing of it.
+func (tx *transaction) isOf(c *Connection) bool {
+	return tx.branch == nil || tx.branch.parties[c] || tx.branch.givers[c.id]
+}
+
+// has notes that the connection has something in the transaction.
+func (tx *transaction) has(c *Connection) {
+	if tx.isOf(c) {
+		return
+	}
+	if tx.branch.givers == nil {
+		tx.branch.givers = map[message.ConnectionID]bool{}
+	}
+	tx.branch.givers[c.id] = true
+}
+
+// spoil leaves nothing but a rollback, as a command of the connection is refused that nobody waits
+// for: a commit without it would not be what the client commits.
+func (tx *transaction) spoil(c *Connection, err error) {
+	if tx != nil && tx.broken == nil && tx.isOf(c) {
+		tx.broken = err
+	}
 }
 
 // spoiled is the error of a commit or prepare of a transaction that can only roll back.

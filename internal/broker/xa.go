@@ -54,17 +54,18 @@ type branches struct {
 // branch is what an XA branch is beside a transaction.
 type branch struct {
 	state   branchState
-	unit    uint64                     // of the prepare, while it is on its way
-	voted   func(error)                // hears of it
-	dest    store.DestID               // that keeps what was sent; 0 when nothing is stored
-	stored  int64                      // messages in it
-	since   int64                      // when it was prepared; Wall
-	acked   int                        // acknowledgements
-	refs    []store.AckRef             // those of before the broker's start
-	later   []laterTransaction         // came while state is preparing or ending
-	known   map[message.MessageID]bool // what it sent; nil is not known
-	parties map[*Connection]bool       // that began, joined or prepared it
-	commit  bool                       // it is ending so
+	unit    uint64                        // of the prepare, while it is on its way
+	voted   func(error)                   // hears of it
+	dest    store.DestID                  // that keeps what was sent; 0 when nothing is stored
+	stored  int64                         // messages in it
+	since   int64                         // when it was prepared; Wall
+	acked   int                           // acknowledgements
+	refs    []store.AckRef                // those of before the broker's start
+	later   []laterTransaction            // came while state is preparing or ending
+	known   map[message.MessageID]bool    // what it sent; nil is not known
+	parties map[*Connection]bool          // that began, joined or prepared it
+	givers  map[message.ConnectionID]bool // others of which it has sends or acknowledgements
+	commit  bool                          // it is ending so
 }
 
 type branchState uint8
