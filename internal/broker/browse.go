@@ -141,9 +141,11 @@ func (b *browse) goOn() {
 	})
 }
 
-// wants reports whether the browser is to see the copy: not what was acknowledged in a transaction.
+// wants reports whether the browser is to see the copy: not what was sent or acknowledged in a
+// transaction that is not over, or whose commit is on its way.
 func (b *browse) wants(c *queue.Copy) bool {
-	return c.Tx == nil && !c.Message.Expired(b.s.b.env.Wall()) &&
+	_, committing := c.Owner.(*transaction)
+	return !committing && c.Tx == nil && !c.Message.Expired(b.s.b.env.Wall()) &&
 		b.s.verdict(c.Message, c.Told()).Outcome == message.Deliver
 }
 

@@ -151,3 +151,35 @@ func TestABrowserThatWantsNothingYieldsTheLoop(t *testing.T) {
 		t.Errorf("%d commands came, want the end", len(g.sent)-before)
 	}
 }
+
+// A browser sees what consumers may get: not what waits for a commit that is on its way.
+func TestABrowserSeesNothingOfACommitThatIsOnItsWay(t *testing.T) {
+	for _, how := range []message.TransactionType{message.CommitOnePhase, message.CommitTwoPhase} {
+		q := queueNamed("q")
+		h := open(t, nil, nil)
+		g, p := h.connect("g", "g", "", nil), h.connect("p", "p", "", nil)
+		p.produce("p", q, 1)
+		tx := p.begin("p", 1)
+		if how == message.CommitTwoPhase {
+			tx = xid(1)
+			p.walk(tx, begin, "ok")
+		}
+		p.sendTx(tx, q, 2)
+		if how == message.CommitTwoPhase {
+			p.walk(tx, prepare, "vote 0")
+		}
+		p.hand(&message.TransactionInfo{Connection: "p", ID: tx, Type: how})
+		for h.b.find(q).queue.OutCount() == 0 && h.step() {
+		}
+		g.hand(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "g", Session: 1},
+			Destination: q, PrefetchSize: 10, Browser: true})
+		if got := numbers(g); got != "1" || g.ends() != 1 {
+			t.Errorf("commit %d: the browser gets %q and %d end marks", how, got, g.ends())
+		}
+		h.turn()
+		g.browse("g", q, 10)
+		if got := numbers(g); got != "1 1 2" {
+			t.Errorf("commit %d: after it, the browser gets %q", how, got)
+		}
+	}
+}
