@@ -255,7 +255,7 @@ func (s *subscription) remove(r message.Reason, why string) {
 	if kept > 0 || r != message.Unsubscribed {
 		b.tell(Event{Kind: SubscriptionRemoved, Reason: r, Count: kept, Dest: d.name,
 			Text: "durable subscription " + s.String() + " " + why + "; " +
-				strconv.FormatInt(kept, 10) + " messages that it kept are dropped"})
+				strconv.FormatInt(kept, 10) + " messages that it kept are dropped" + s.keptToo()})
 	}
 	b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
 	b.journal.keepNextDest()

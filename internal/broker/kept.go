@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"time"
 
 	"hopwire/internal/broker/queue"
@@ -70,25 +71,47 @@ func (e *explainer) inBranches() {
 		})
 }
 
-// keptByBranch refuses to remove a queue while a branch that is prepared, or on the way there,
-// keeps messages of it. Temporary ones go with their connection.
-func (b *Broker) keptByBranch(d *destination) error {
-	if d.queue == nil || d.name.IsTemp() || len(b.xa.prepared)+len(b.xa.preparing) == 0 {
-		return nil
+// keepers tells how much of a queue branches keep that are prepared, or on the way there, and names
+// the first of these.
+func (b *Broker) keepers(d *destination) (by *transaction, n int64) {
+	if d.queue == nil || len(b.xa.prepared)+len(b.xa.preparing) == 0 {
+		return nil, 0
 	}
-	var by *transaction
-	if kept := b.keptOf(d); len(kept) > 0 {
+	kept := b.keptOf(d)
+	if n = int64(len(kept)); n > 0 {
 		by = kept[0].tx
 	}
 	d.queue.EachOut(func(c *queue.Copy) {
-		if tx, ok := c.Tx.(*transaction); ok && !tx.open() &&
-			(by == nil || tx.number < by.number) {
-			by = tx
+		if tx, ok := c.Tx.(*transaction); ok && !tx.open() {
+			if n++; by == nil || tx.number < by.number {
+				by = tx
+			}
 		}
 	})
+	return by, n
+}
+
+// keptByBranch refuses to remove a queue while a branch that is prepared, or on the way there,
+// keeps messages of it. Temporary ones go with their connection.
+func (b *Broker) keptByBranch(d *destination) error {
+	if d.name.IsTemp() {
+		return nil
+	}
+	by, _ := b.keepers(d)
 	if by == nil {
 		return nil
 	}
 	return message.Errorf(message.IllegalState, "%s cannot be removed: prepared transaction %s keeps"+
 		" messages of it; commit or roll it back first", d.name, by.id)
+}
+
+// keptToo tells, of a durable subscription that ends, what of it branches acknowledged: their
+// rollback brings nothing back. It is "" when there is nothing.
+func (s *subscription) keptToo() string {
+	by, n := s.b.keepers(s.dest)
+	if by == nil {
+		return ""
+	}
+	return fmt.Sprintf("; prepared transactions, first %s, acknowledged %d of them: a rollback"+
+		" brings nothing of that back", by.id, n)
 }

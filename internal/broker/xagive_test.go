@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"strings"
 	"testing"
 
 	"hopwire/internal/message"
@@ -161,15 +162,31 @@ func TestASendOfWhoIsGoneSpoilsTheBranchOfAnother(t *testing.T) {
 }
 
 func TestASubscriptionThatEndsCountsWhatABranchKeepsOfIt(t *testing.T) {
-	h, _ := branched(t)
-	h = h.again()
-	c := h.connect("c", "c", "", nil)
-	if e := c.do(&message.RemoveSubscriptionInfo{SubscriptionName: "s"}); e != nil {
-		t.Fatal(e)
+	for _, restarted := range []bool{true, false} {
+		h, s := branched(t)
+		if restarted {
+			h = h.again()
+		} else {
+			s.leave()
+		}
+		c := h.connect("x", "c", "", nil)
+		if e := c.do(&message.RemoveSubscriptionInfo{SubscriptionName: "s"}); e != nil {
+			t.Fatal(e)
+		}
+		if n := h.b.counts.Reasons[message.Unsubscribed]; n != 2 {
+			t.Errorf("restarted %v: %d messages are counted, want 2", restarted, n)
+		}
+		last := h.events[len(h.events)-1]
+		for _, e := range h.events {
+			if e.Kind == SubscriptionRemoved {
+				last = e
+			}
+		}
+		if !strings.Contains(last.Text, "2 messages that it kept are dropped; prepared"+
+			" transactions, first "+xid(1).String()+", acknowledged 1 of them") {
+			t.Errorf("restarted %v: it is told of as %q", restarted, last.Text)
+		}
+		c.walk(xid(1), commit2, "ok")
+		h.over("its subscription is gone")
 	}
-	if n := h.b.counts.Reasons[message.Unsubscribed]; n != 2 {
-		t.Errorf("%d messages are counted, want 2", n)
-	}
-	c.walk(xid(1), commit2, "ok")
-	h.over("its subscription is gone")
 }

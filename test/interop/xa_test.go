@@ -263,6 +263,25 @@ var xaScenarios = []scenario{
 		again = p.as("r")
 		p.none("left", again.Session(jms.Auto).Consumer(o))
 	}},
+	{"a durable subscription ends while a prepared branch has messages of it", func(p *program) {
+		url := p.b.URL() + "?jms.prefetchPolicy.all=1"
+		c, err := p.d.Dial(jms.ConnectOptions{URL: url, ClientID: p.name + "r", XA: true})
+		must(p.t, err)
+		m, other := &manager{p, c, c.Session(jms.XA)}, p.manager("")
+		o := p.durable(p.topic(""))
+		o.Pull = true
+		r := m.Consumer(o)
+		p.send(p.topic(""), 4)
+		m.do(jms.XAStart, "1")
+		p.got("first", r.Receive(2, patience))
+		m.all("1", jms.XAEnd, jms.XAPrepare)
+		p.failed("close", m.conn.Close())
+		again := p.as("r")
+		p.failed("unsubscribe", again.Session(jms.Auto).Unsubscribe("sub"))
+		other.prepared()
+		other.do(jms.XARollback, "1")
+		p.none("begun anew", again.Session(jms.Auto).Consumer(o))
+	}},
 	{"what is not persistent is in a branch too", func(p *program) {
 		m, other := p.manager(""), p.manager("")
 		topic := p.conn.Consumer(p.topic(""))
