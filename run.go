@@ -436,22 +436,6 @@ func (b *Broker) Explain(ctx context.Context, queue, id string) (*manage.Explana
 	}
 }
 
-// Decide implements manage.Subject.
-func (b *Broker) Decide(ctx context.Context, xid string, commit bool) error {
-	answer := make(chan error, 1)
-	if !b.loop.Post(func() { b.core.Decide(xid, commit, func(err error) { answer <- err }) }) {
-		return b.errEnded()
-	}
-	select {
-	case err := <-answer:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-b.done:
-		return b.errEnded()
-	}
-}
-
 // wayless are the reasons for which bridges take nothing from a destination, each once: those that
 // may pass before those that the configuration makes. It runs on the loop.
 func (b *Broker) wayless(name message.Destination) []string {

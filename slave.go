@@ -84,5 +84,20 @@ func (x *slave) Decide(context.Context, string, bool) error {
 	return message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
 }
 
+// Purge implements manage.Subject.
+func (x *slave) Purge(context.Context, string) (*manage.Purged, error) {
+	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
+}
+
+// Remove implements manage.Subject.
+func (x *slave) Remove(context.Context, string) (*manage.Removed, error) {
+	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
+}
+
+// RemoveDurable implements manage.Subject.
+func (x *slave) RemoveDurable(context.Context, string, string) (*manage.Removed, error) {
+	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
+}
+
 // Stop implements manage.Subject.
 func (x *slave) Stop() { x.cancel(ErrStopped) }

@@ -40,6 +40,10 @@ type grammar struct {
 	Explain explainCommand `cmd:"" help:"Tell why a queue's messages are where they are."`
 	Stop    stopCommand    `cmd:"" help:"Stop running brokers."`
 
+	Purge         purgeCommand         `cmd:"" help:"Drop what waits in a queue."`
+	Delete        deleteCommand        `cmd:"" help:"Delete a queue or topic that nobody uses."`
+	RemoveDurable removeDurableCommand `cmd:"" help:"End a durable subscription."`
+
 	Transactions transactionsCommand `cmd:"" help:"Show or end prepared XA transactions."`
 
 	Producer producerCommand `cmd:"" help:"Send messages to a broker, Hopwire or ActiveMQ."`

@@ -24,6 +24,13 @@ type Subject interface {
 	// Decide commits or rolls back a prepared transaction without its transaction manager. An error
 	// of kind NotFound says that there is none of that id.
 	Decide(ctx context.Context, xid string, commit bool) error
+	// Purge drops what waits in a queue and nobody has, durably.
+	Purge(ctx context.Context, queue string) (*Purged, error)
+	// Remove deletes a destination that nobody uses, durably. An error of kind IllegalState says who
+	// uses it.
+	Remove(ctx context.Context, destination string) (*Removed, error)
+	// RemoveDurable ends a durable subscription whose consumer is away, durably.
+	RemoveDurable(ctx context.Context, clientID, name string) (*Removed, error)
 	// Stop begins a clean stop.
 	Stop()
 }

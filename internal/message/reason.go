@@ -53,6 +53,7 @@ const (
 	TempUnseen           Reason = "TEMP_UNSEEN"
 	Unreadable           Reason = "CORRUPT"
 	TransactionLimit     Reason = "TRANSACTION_LIMIT"
+	Purged               Reason = "PURGED"
 	DestinationRemoved   Reason = "DESTINATION_REMOVED"
 	AdvisoryTopic        Reason = "ADVISORY_TOPIC"
 	NotVirtual           Reason = "NOT_VIRTUAL"

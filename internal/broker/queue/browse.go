@@ -64,3 +64,17 @@ func (q *Queue) Walk(from uint64, n int, f func(*Copy)) (next uint64) {
 	}
 	return from
 }
+
+// InMemory gives the copy of a sequence, pending or out, nil when none is in memory.
+func (q *Queue) InMemory(seq uint64) *Copy {
+	if c := q.following(seq); c != nil && c.Seq == seq {
+		return c
+	}
+	return nil
+}
+
+// InStore reports whether a copy of that sequence may wait in the store alone.
+func (q *Queue) InStore(seq uint64) bool {
+	_, taken := q.taken[seq]
+	return !taken && q.gaps.has(seq)
+}

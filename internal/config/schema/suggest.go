@@ -1,6 +1,11 @@
 package schema
 
-import "strings"
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // maxSuggestRunes bounds the names that are compared; longer ones get no suggestion.
 const maxSuggestRunes = 64
@@ -24,6 +29,36 @@ func Suggest(name string, candidates []string) string {
 		return ""
 	}
 	return "; did you mean " + best + "?"
+}
+
+// Near returns the candidates that are as near to name as Suggest wants, or contain it, each once,
+// the nearest first. What both have in common before "://" does not count.
+func Near(name string, candidates []string) []string {
+	scheme := ""
+	if i := strings.Index(name, "://"); i >= 0 {
+		scheme = name[:i+3]
+	}
+	short := strings.ToLower(strings.TrimPrefix(name, scheme))
+	if len(short) == 0 || len(short) > maxSuggestRunes {
+		return nil
+	}
+	most := min(len(short)-1, max(2, len(short)/3))
+	away := map[string]int{}
+	for _, c := range candidates {
+		other := strings.ToLower(strings.TrimPrefix(c, scheme))
+		if len(other) > 2*maxSuggestRunes {
+			continue
+		}
+		switch d := distance(short, other); {
+		case d <= most:
+			away[c] = d
+		case len(short) > 2 && strings.Contains(other, short):
+			away[c] = most + 1
+		}
+	}
+	return slices.SortedFunc(maps.Keys(away), func(a, b string) int {
+		return cmp.Or(cmp.Compare(away[a], away[b]), cmp.Compare(a, b))
+	})
 }
 
 // distance is the number of insertions, deletions, replacements and swaps of neighbours that turn

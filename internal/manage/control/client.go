@@ -216,6 +216,25 @@ func (c *Client) Decide(ctx context.Context, xid string, commit bool) error {
 	return err
 }
 
+// Purge drops what waits in a queue and nobody has. It takes as long as that takes.
+func (c *Client) Purge(ctx context.Context, queue string) (*manage.Purged, error) {
+	q := url.Values{"queue": {queue}}
+	return call[manage.Purged](ctx, c, http.MethodPost, "/purge?"+q.Encode())
+}
+
+// Remove deletes a destination that nobody uses.
+func (c *Client) Remove(ctx context.Context, destination string) (*manage.Removed, error) {
+	q := url.Values{"destination": {destination}}
+	return call[manage.Removed](ctx, c, http.MethodPost, "/remove?"+q.Encode())
+}
+
+// RemoveDurable ends a durable subscription whose consumer is away.
+func (c *Client) RemoveDurable(ctx context.Context, clientID, name string,
+) (*manage.Removed, error) {
+	q := url.Values{"client": {clientID}, "name": {name}}
+	return call[manage.Removed](ctx, c, http.MethodPost, "/remove-durable?"+q.Encode())
+}
+
 // Stop begins a clean stop of the broker.
 func (c *Client) Stop(ctx context.Context) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, "/stop")

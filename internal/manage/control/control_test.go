@@ -41,6 +41,24 @@ func (s *subject) Decide(_ context.Context, xid string, commit bool) error {
 	return nil
 }
 
+func (s *subject) Purge(_ context.Context, queue string) (*manage.Purged, error) {
+	if queue != "a b" {
+		return nil, message.Errorf(message.NotFound, "broker b has no %s", queue)
+	}
+	return &manage.Purged{Dropped: 7, InDoubt: 2}, nil
+}
+
+func (s *subject) Remove(_ context.Context, d string) (*manage.Removed, error) {
+	if d != "topic://a&b" {
+		return nil, message.Errorf(message.IllegalState, "%s has consumers", d)
+	}
+	return &manage.Removed{Dropped: 8}, nil
+}
+
+func (s *subject) RemoveDurable(_ context.Context, client, name string) (*manage.Removed, error) {
+	return &manage.Removed{Remark: client + " " + name}, nil
+}
+
 func (s *subject) Stop() { close(s.stopped) }
 
 // serve runs the control socket of a broker named b in a folder and list of its own.
@@ -259,5 +277,26 @@ func TestALongNameHasASocket(t *testing.T) {
 	server.Close(t.Context())
 	if err := <-served; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestWhatIsDoneByHandIsAskedAndAnswered(t *testing.T) {
+	serve(t)
+	c := running(t)[0]
+	want := manage.Purged{Dropped: 7, InDoubt: 2}
+	if p, err := c.Purge(t.Context(), "a b"); err != nil || *p != want {
+		t.Errorf("purged %+v, %v", p, err)
+	}
+	if _, err := c.Purge(t.Context(), "q"); message.KindOf(err) != message.NotFound {
+		t.Error(err)
+	}
+	if r, err := c.Remove(t.Context(), "topic://a&b"); err != nil || r.Dropped != 8 {
+		t.Errorf("removed %+v, %v", r, err)
+	}
+	if _, err := c.Remove(t.Context(), "q"); message.KindOf(err) != message.IllegalState {
+		t.Error(err)
+	}
+	if r, err := c.RemoveDurable(t.Context(), "c=1", "s&2"); err != nil || r.Remark != "c=1 s&2" {
+		t.Errorf("removed %+v, %v", r, err)
 	}
 }

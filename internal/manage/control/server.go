@@ -95,6 +95,19 @@ func handler(subject manage.Subject) http.Handler {
 		err := subject.Decide(r.Context(), q.Get("xid"), q.Get("outcome") == commits)
 		reply(w, struct{}{}, err)
 	})
+	mux.HandleFunc("POST /purge", func(w http.ResponseWriter, r *http.Request) {
+		x, err := subject.Purge(r.Context(), r.URL.Query().Get("queue"))
+		reply(w, x, err)
+	})
+	mux.HandleFunc("POST /remove", func(w http.ResponseWriter, r *http.Request) {
+		x, err := subject.Remove(r.Context(), r.URL.Query().Get("destination"))
+		reply(w, x, err)
+	})
+	mux.HandleFunc("POST /remove-durable", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		x, err := subject.RemoveDurable(r.Context(), q.Get("client"), q.Get("name"))
+		reply(w, x, err)
+	})
 	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, struct{}{}, nil)
 		subject.Stop()

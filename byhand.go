@@ -1,0 +1,86 @@
+package hopwire
+
+import (
+	"context"
+
+	"hopwire/internal/broker"
+	"hopwire/internal/manage"
+	"hopwire/internal/message"
+)
+
+// outcome is what the core answers to something that is done by hand.
+type outcome[T any] struct {
+	is  T
+	err error
+}
+
+// byHand has the core do something on the loop and waits for its answer.
+func byHand[T any](ctx context.Context, b *Broker, do func(done func(T, error))) (is T, err error) {
+	answer := make(chan outcome[T], 1)
+	if !b.loop.Post(func() { do(func(is T, err error) { answer <- outcome[T]{is, err} }) }) {
+		return is, b.errEnded()
+	}
+	select {
+	case o := <-answer:
+		return o.is, o.err
+	case <-ctx.Done():
+		return is, ctx.Err()
+	case <-b.done:
+		return is, b.errEnded()
+	}
+}
+
+// Decide implements manage.Subject.
+func (b *Broker) Decide(ctx context.Context, xid string, commit bool) error {
+	_, err := byHand(ctx, b, func(done func(struct{}, error)) {
+		b.core.Decide(xid, commit, func(err error) { done(struct{}{}, err) })
+	})
+	return err
+}
+
+// Purge implements manage.Subject.
+func (b *Broker) Purge(ctx context.Context, queue string) (*manage.Purged, error) {
+	name, err := oneName(queue)
+	if err != nil {
+		return nil, err
+	}
+	p, err := byHand(ctx, b, func(done func(broker.Purged, error)) { b.core.Purge(name, done) })
+	if err != nil {
+		return nil, err
+	}
+	return manage.FromPurged(p), nil
+}
+
+// Remove implements manage.Subject.
+func (b *Broker) Remove(ctx context.Context, destination string) (*manage.Removed, error) {
+	name, err := oneName(destination)
+	if err != nil {
+		return nil, err
+	}
+	r, err := byHand(ctx, b, func(done func(broker.Removed, error)) { b.core.Remove(name, done) })
+	if err != nil {
+		return nil, err
+	}
+	return manage.FromRemoved(r), nil
+}
+
+// RemoveDurable implements manage.Subject.
+func (b *Broker) RemoveDurable(ctx context.Context, clientID, name string,
+) (*manage.Removed, error) {
+	r, err := byHand(ctx, b, func(done func(broker.Removed, error)) {
+		b.core.RemoveSubscription(clientID, name, done)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return manage.FromRemoved(r), nil
+}
+
+// oneName reads the name of one destination: what is done by hand is done to no pattern.
+func oneName(text string) (message.Destination, error) {
+	name, _ := message.ParseDestination(text, message.Queue)
+	if name.IsPattern() || name.IsComposite() {
+		return name, message.Errorf(message.IllegalState, "%s is several destinations: name one", name)
+	}
+	return name, nil
+}

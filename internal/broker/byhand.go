@@ -1,0 +1,73 @@
+package broker
+
+import (
+	"strings"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+)
+
+// Removed is what went with a destination or durable subscription that was removed by hand.
+type Removed struct {
+	Dropped int64  // messages
+	InDoubt int64  // of these, that a peer may have
+	Remark  string // what else is to be known; "" for nothing
+}
+
+// Remove deletes a destination by hand, as a client may: not while somebody consumes or bridges it,
+// has a durable subscription of it, or a prepared branch keeps messages of it; an error of kind
+// IllegalState says which. done is called when that is durable.
+func (b *Broker) Remove(name message.Destination, done func(Removed, error)) {
+	d := b.find(name)
+	if d == nil {
+		done(Removed{}, message.Errorf(message.NotFound, "broker %s has no %s", b.opt.Name, name))
+		return
+	}
+	if len(d.consumers)+len(d.nets) > 0 {
+		done(Removed{}, message.Errorf(message.IllegalState, "%s is not removed: it has %d consumers"+
+			" and %d subscriptions of bridges", name, len(d.consumers), len(d.nets)))
+		return
+	}
+	if len(d.shares) > 0 {
+		done(Removed{}, message.Errorf(message.IllegalState, "%s is not removed: it has %d durable"+
+			" subscriptions, first %s", name, len(d.shares), d.shares[0].sub))
+		return
+	}
+	var out Removed
+	if d.queue != nil {
+		out.Dropped = d.queue.Len()
+		d.queue.EachOut(func(c *queue.Copy) {
+			if len(c.Doubts) > 0 {
+				out.InDoubt++
+			}
+		})
+	}
+	err := b.removeFor(d, false, message.DestinationRemoved, "what it had: it was removed by hand")
+	if err != nil {
+		done(Removed{}, err)
+		return
+	}
+	b.journal.afterUnit(func() { done(out, nil) })
+}
+
+// RemoveSubscription ends a durable subscription by hand. An error of kind NotFound says that there
+// is none, one of kind IllegalState that its consumer is there. done is called when that is
+// durable.
+func (b *Broker) RemoveSubscription(clientID, name string, done func(Removed, error)) {
+	s := b.subscriptions[subscriptionKey{clientID, name}]
+	switch {
+	case s == nil:
+		done(Removed{}, message.Errorf(message.NotFound, "broker %s has no durable subscription %s of"+
+			" client %s", b.opt.Name, name, clientID))
+		return
+	case s.active != nil:
+		done(Removed{}, message.Errorf(message.IllegalState, "durable subscription %s is in use: its"+
+			" consumer is connected from %s", s, s.active.conn.remote.Address))
+		return
+	}
+	out := Removed{Dropped: s.dest.queue.Len() + s.dest.queue.Withheld(),
+		Remark: strings.TrimPrefix(s.keptToo(), "; ")}
+	s.remove(message.Unsubscribed, "is removed by hand")
+	b.adviseUnsubscribed(s)
+	b.journal.afterUnit(func() { done(out, nil) })
+}

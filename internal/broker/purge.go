@@ -1,0 +1,186 @@
+package broker
+
+import (
+	"strconv"
+	"time"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// Limits of a purge: a page of what is in the store alone, which is read apart from those that
+// dispatch holds, and how many copies it ends before it yields the loop.
+const (
+	purgePageCopies = 2000
+	purgePageBytes  = 4 << 20
+	purgeSlice      = 250
+)
+
+// Purged is what became of a queue that was purged, and what of it stays as somebody has it.
+type Purged struct {
+	Dropped    int64 // messages
+	InFlight   int64 // delivered, or on their way to a consumer or peer
+	Transacted int64 // sent or acknowledged in a transaction that is not over, prepared ones too
+	InDoubt    int64 // a peer may have them
+	Parked     int   // sends that wait for room: they come in now
+}
+
+// Purge drops what waits in a queue when it begins, and nobody has. It works in slices, and in
+// pages of what is in the store alone; done is called when that is durable. An error of kind
+// NotFound says that there is no such queue.
+func (b *Broker) Purge(name message.Destination, done func(Purged, error)) {
+	d := b.find(name)
+	switch {
+	case name.IsTopic():
+		done(Purged{}, message.Errorf(message.IllegalState, "%s is a topic, which keeps no messages"+
+			" but those of its durable subscriptions", name))
+		return
+	case d == nil || d.queue == nil:
+		done(Purged{}, message.Errorf(message.NotFound, "broker %s has no %s", b.opt.Name, name))
+		return
+	}
+	p := &purge{b: b, d: d, view: d.queue.View(), done: done}
+	p.out.Transacted = d.queue.Withheld()
+	p.out.Parked = d.parkedCount()
+	p.walk()
+}
+
+// purge is a walk through a queue that ends what nobody has.
+type purge struct {
+	b       *Broker
+	d       *destination
+	view    *queue.View
+	page    []*queue.Copy // read, and not looked at
+	through func()        // of page
+	clean   bool          // all of page was taken
+	from    uint64        // where page begins
+	to      uint64        // and what it is complete below
+	out     Purged
+	done    func(Purged, error)
+}
+
+// walk looks at a slice of copies, and goes on when others had the loop.
+func (p *purge) walk() {
+	var erased []uint64
+	defer func() {
+		if d := p.d; len(erased) > 0 {
+			p.b.journal.afterUnit(func() {
+				for _, seq := range erased {
+					d.queue.Erased(seq)
+				}
+			})
+		}
+		p.b.relieve()
+	}()
+	for range purgeSlice {
+		if p.d.gone {
+			p.finish()
+			return
+		}
+		if p.through != nil {
+			if len(p.page) == 0 {
+				p.turnPage()
+				continue
+			}
+			c := p.page[0]
+			p.page = p.page[1:]
+			if p.stored(c) {
+				erased = append(erased, c.Seq)
+			}
+			continue
+		}
+		switch c, from, to := p.view.Next(); {
+		case c != nil:
+			p.look(c)
+		case to > 0:
+			p.read(from, to)
+			return
+		default:
+			p.finish()
+			return
+		}
+	}
+	p.b.env.Soon(p.walk)
+}
+
+// look ends a copy in memory, or counts who has it.
+func (p *purge) look(c *queue.Copy) {
+	_, sent := c.Owner.(*transaction)
+	switch {
+	case !c.Out():
+		p.b.consume(p.d, c)
+		p.out.Dropped++
+	case len(c.Doubts) > 0:
+		p.out.InDoubt++
+	case sent || c.Tx != nil:
+		p.out.Transacted++
+	default:
+		p.out.InFlight++
+	}
+}
+
+// stored ends a copy that was read, unless it was brought to memory, or ended, meanwhile. It
+// reports whether it was taken from the store.
+func (p *purge) stored(c *queue.Copy) bool {
+	if len(c.Doubts) > 0 && p.d.queue.InStore(c.Seq) {
+		p.out.InDoubt++
+		p.clean = false
+		return false
+	}
+	if p.d.queue.TakeStored(c, p) {
+		p.d.usage.Add(c.Message.Size())
+		p.b.consume(p.d, c)
+		p.out.Dropped++
+		return true
+	}
+	p.clean = false // it may go back to the store meanwhile
+	if x := p.d.queue.InMemory(c.Seq); x != nil {
+		p.look(x)
+	}
+	return false
+}
+
+// read reads the next page of what is in the store alone. What this turn removed of it is no more
+// among what is taken.
+func (p *purge) read(from, to uint64) {
+	through := p.d.queue.Aside()
+	p.b.journal.storage.Page(store.PageRequest{Dest: p.d.id, From: store.Seq(from),
+		To: store.Seq(to), Count: purgePageCopies, Bytes: purgePageBytes},
+		func(page []store.Stored, err error) {
+			if err != nil && !p.d.gone {
+				through()
+				p.b.tell(Event{Kind: StoreTrouble, Dest: p.d.name,
+					Text: "a page of stored messages could not be read, to purge them: " + err.Error()})
+				p.b.env.After(time.Second, func() { p.walk() })
+				return
+			}
+			p.through, p.clean, p.from, p.to = through, true, from, to
+			if len(page) > 0 && !p.d.gone {
+				p.to = uint64(page[len(page)-1].Seq) + 1 // only an empty page tells that none follows
+				p.page = p.d.host.copies(page)
+			}
+			p.walk()
+		})
+}
+
+// turnPage leaves a page that was looked at.
+func (p *purge) turnPage() {
+	if p.clean {
+		p.d.queue.Absent(p.from, p.to)
+	}
+	p.view.Read(p.to)
+	p.through()
+	p.through = nil
+}
+
+// finish tells what was dropped, when that is durable.
+func (p *purge) finish() {
+	if p.through != nil {
+		p.through()
+		p.through, p.page = nil, nil
+	}
+	p.b.dropMany(p.d, message.Purged, strconv.FormatInt(p.out.Dropped, 10)+" messages that waited:"+
+		" they were purged by hand", p.out.Dropped)
+	p.b.journal.afterUnit(func() { p.done(p.out, nil) })
+}

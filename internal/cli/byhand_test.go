@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"hopwire/internal/manage"
+	"hopwire/test/interop/broker"
+)
+
+func TestAQueueIsPurgedAndDeletedByHand(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	a := broker.Start(t, broker.Hopwire, broker.Options{Name: "a", Persistent: true})
+	broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
+	at := "--brokerUrl=" + a.URL()
+	expect(t, exitDone, `sent 2000`, "producer", at, "--messageCount", "2000", "ORDERS")
+	expect(t, exitFailed, `no running broker has queue://ORDER \(asked: a, b\); did you mean`+
+		` queue://ORDERS\?`, "purge", "ORDER")
+	expect(t, exitUsage, `is a topic, which keeps no messages; hopwire remove-durable`, "purge",
+		"topic://ORDERS")
+	expect(t, exitUsage, `queue://ORDERS.> is several destinations: name one`, "purge", "ORDERS.>")
+	expect(t, exitDone, `^broker a: queue://ORDERS: 2000 messages dropped\n$`, "purge", "ORDERS")
+	expect(t, exitDone, `PURGED 2000`, "status", "-b", "a")
+	a.Kill9()
+	a.Restart()
+	expect(t, exitDone, `^broker a: queue://ORDERS: 0 messages dropped\n$`, "purge",
+		"queue://ORDERS")
+	expect(t, exitDone, `^broker a: queue://ORDERS is deleted, 0 messages dropped\n$`, "delete",
+		"ORDERS", "--force")
+	expect(t, exitFailed, `no running broker has queue://ORDERS`, "delete", "ORDERS")
+}
+
+func TestOfSeveralBrokersThatHaveItOneIsNamed(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, name := range []string{"a", "b"} {
+		x := broker.Start(t, broker.Hopwire, broker.Options{Name: name})
+		expect(t, exitDone, `sent 3`, "producer", "--brokerUrl", x.URL(), "--messageCount", "3", "Q")
+	}
+	expect(t, exitUsage, `brokers a, b have queue://Q; name one with --broker NAME, or each that`,
+		"purge", "Q")
+	expect(t, exitDone, `^broker a: queue://Q: 3 messages dropped\n$`, "purge", "-b", "a", "Q")
+	expect(t, exitDone, `^broker a: queue://Q is deleted.*\nbroker b: queue://Q is deleted, 3 mess`,
+		"delete", "-b", "a", "-b", "b", "Q")
+}
+
+func TestADurableSubscriptionIsRemovedByHand(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
+	at := "--brokerUrl=" + b.URL()
+	expect(t, exitDone, `received 0`, "consumer", at, "topic://T", "--durable", "--clientId", "me",
+		"--wait", "10ms")
+	expect(t, exitDone, `sent 3 messages`, "producer", at, "topic://T", "--messageCount", "3")
+	expect(t, exitFailed, `^hopwire: broker b: topic://T is not removed: it has 1 durable sub`,
+		"delete", "topic://T")
+	expect(t, exitFailed, `has durable subscription consumer-2 of me \(asked: b\); did you mean`+
+		` durable subscription consumer-1 of me\?`, "remove-durable", "me", "consumer-2")
+	expect(t, exitDone, `^broker b: durable subscription consumer-1 of me is removed, 3 messages`+
+		` dropped\n$`, "remove-durable", "me", "consumer-1")
+	expect(t, exitDone, `^broker b: topic://T is deleted`, "delete", "topic://T")
+}
+
+func TestWhatSomebodyHasIsToldOfAPurge(t *testing.T) {
+	got := purged("queue://Q", &manage.Purged{Dropped: 1, InFlight: 2, Transacted: 3, InDoubt: 4,
+		Parked: 1})
+	want := "queue://Q: 1 message dropped; not purged: 2 in flight to a consumer or peer, 3 in open" +
+		" or prepared transactions, 4 in doubt: a peer may have them; 1 send that waited for room may" +
+		" come in now"
+	if got != want {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+func TestSomebodyAtATerminalIsAsked(t *testing.T) {
+	for answer, yes := range map[string]bool{"y\n": true, "YES\n": true, "n\n": false, "\n": false,
+		"": false} {
+		var out strings.Builder
+		err := confirm(&streams{in: strings.NewReader(answer), err: &out}, "purge it")
+		if (err == nil) != yes || !strings.HasPrefix(out.String(), "purge it? It cannot be undone. ") {
+			t.Errorf("%q: %v, asked %q", answer, err, out.String())
+		}
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if isSeen(null) || isSeen(strings.NewReader("")) {
+		t.Error("nobody sits before what is no terminal")
+	}
+}
