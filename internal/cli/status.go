@@ -18,8 +18,38 @@ import (
 // statusCommand is hopwire status.
 type statusCommand struct {
 	brokerFlag
-	All bool `short:"a" help:"Show empty and temporary destinations, too."`
+	statusView
 }
+
+// statusView is what is shown of a status, and how.
+type statusView struct {
+	All  bool   `short:"a" help:"${statusAll}"`
+	Sort string `help:"${statusSort}" enum:"pending,name" default:"pending"`
+}
+
+// How many entries of a list status shows when not all are asked for.
+const (
+	listMost         = 20
+	transactionsMost = 5
+)
+
+// few gives the first of a list, and how many are not among them.
+func few[T any](v statusView, list []T, most int) (shown []T, more int) {
+	if v.All || len(list) <= most {
+		return list, 0
+	}
+	return list[:most], len(list) - most
+}
+
+// andMore tells that a list is longer, and what shows the rest.
+func andMore(out io.Writer, more int, what, how string) {
+	if more > 0 {
+		fmt.Fprintf(out, "  and %d more %s: %s\n", more, what, how)
+	}
+}
+
+// showsAll is what shows all of a list.
+const showsAll = "hopwire status --all"
 
 // Run prints how brokers stand.
 func (c *statusCommand) Run(ctx context.Context, s *streams) error {
@@ -35,7 +65,7 @@ func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 		if i > 0 {
 			fmt.Fprintln(s.out)
 		}
-		printStatus(s.out, status, c.All)
+		printStatus(s.out, status, c.statusView)
 	}
 	return err
 }
@@ -55,7 +85,7 @@ func inOrder(all []*manage.Status) {
 	})
 }
 
-func printStatus(out io.Writer, st *manage.Status, all bool) {
+func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	if st.Waits != "" {
 		fmt.Fprintf(out, "broker %s  %s  pid %d  slave: %s\n", st.Broker, st.Version, st.PID, st.Waits)
 		return
@@ -68,54 +98,122 @@ func printStatus(out io.Writer, st *manage.Status, all bool) {
 	for _, c := range st.Connectors {
 		fmt.Fprintf(w, "  listens\t%s\t%s\n", c.Name, c.Address)
 	}
-	for _, b := range st.Bridges {
+	bridges, more := few(v, v.bridges(st.Bridges), listMost)
+	for _, b := range bridges {
 		fmt.Fprintf(w, "  bridge\t%s\t%s\t%s\t%s\n", b.Name, bridgeWay(&b), b.State, bridgeNote(&b))
 	}
 	w.Flush()
+	andMore(out, more, "bridges", showsAll)
+	var refused []string
 	for i := range st.Bridges {
-		printRefused(out, &st.Bridges[i])
+		refused = append(refused, refusedBy(&st.Bridges[i])...)
 	}
-	for _, x := range st.Incoming {
+	refused, more = few(v, refused, listMost)
+	for _, line := range refused {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+	andMore(out, more, "refusals of bridges", showsAll)
+	incoming, more := few(v, st.Incoming, listMost)
+	for _, x := range incoming {
 		fmt.Fprintf(out, "  bridge from %s (%s), received %d, for %s\n", x.Peer, x.Address,
 			x.Received, age(x.SinceMs))
 	}
-	printDestinations(out, st.Destinations, all)
-	for i := range st.Subscriptions {
-		fmt.Fprintf(out, "  durable %s\n", subscription(&st.Subscriptions[i]))
+	andMore(out, more, "bridges of peers", showsAll)
+	printDestinations(out, st.Destinations, v)
+	subscriptions, more := few(v, v.subscriptions(st.Subscriptions), listMost)
+	for i := range subscriptions {
+		fmt.Fprintf(out, "  durable %s\n", subscription(&subscriptions[i]))
 	}
-	for i := range st.Transactions {
-		fmt.Fprintf(out, "  prepared %s\n", transaction(&st.Transactions[i]))
+	andMore(out, more, "durable subscriptions", showsAll)
+	transactions, more := few(v, st.Transactions, transactionsMost)
+	for i := range transactions {
+		fmt.Fprintf(out, "  prepared %s\n", transaction(&transactions[i]))
 	}
+	andMore(out, more, "prepared transactions", "hopwire transactions")
 	if len(st.Reasons) > 0 {
 		fmt.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
 			reasonList(st.Reasons))
 	}
 }
 
-// printRefused tells of destinations whose messages do not cross a bridge, as somebody refuses it.
-func printRefused(out io.Writer, b *manage.Bridge) {
+// refusedBy tells of destinations whose messages do not cross a bridge, as somebody refuses it.
+func refusedBy(b *manage.Bridge) (lines []string) {
 	for _, p := range b.Parked {
-		fmt.Fprintf(out, "  bridge %s: %s waits: %s, next try in %s; %s\n", b.Name, p.Destination,
-			p.Reason, age(p.NextTryMs), p.Text)
+		lines = append(lines, fmt.Sprintf("bridge %s: %s waits: %s, next try in %s; %s", b.Name,
+			p.Destination, p.Reason, age(p.NextTryMs), p.Text))
 	}
 	for _, d := range b.Demands {
 		if d.Error != "" {
-			fmt.Fprintf(out, "  bridge %s: %s is not forwarded: %s\n", b.Name, d.Destination, d.Error)
+			lines = append(lines, fmt.Sprintf("bridge %s: %s is not forwarded: %s", b.Name,
+				d.Destination, d.Error))
 		}
 	}
+	return lines
+}
+
+// bridges puts those that do not run before the others.
+func (v statusView) bridges(list []manage.Bridge) []manage.Bridge {
+	if v.All || len(list) <= listMost {
+		return list
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b manage.Bridge) int {
+		return first(a.State != bridge.Running.String(), b.State != bridge.Running.String())
+	})
+	return list
+}
+
+// subscriptions puts those that keep most first, or sorts them by name.
+func (v statusView) subscriptions(list []manage.Subscription) []manage.Subscription {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b manage.Subscription) int {
+		byName := cmp.Or(cmp.Compare(a.ClientID, b.ClientID), cmp.Compare(a.Name, b.Name))
+		if v.Sort == "name" {
+			return byName
+		}
+		return cmp.Or(cmp.Compare(b.Size, a.Size), byName)
+	})
+	return list
+}
+
+// destinations gives those that are shown, what is stuck before what waits and both by how much
+// that is, or by name.
+func (v statusView) destinations(list []manage.Destination) []manage.Destination {
+	list = slices.DeleteFunc(slices.Clone(list), func(d manage.Destination) bool {
+		return !v.All && d.Parked == 0 && (d.Size == 0 && d.Consumers+d.Networks+d.Producers == 0 ||
+			strings.HasPrefix(d.Name, "temp-"))
+	})
+	slices.SortStableFunc(list, func(a, b manage.Destination) int {
+		if v.Sort == "name" {
+			return cmp.Compare(a.Name, b.Name)
+		}
+		return cmp.Or(first(a.Parked > 0, b.Parked > 0),
+			first(waiting(&a) != "", waiting(&b) != ""),
+			cmp.Compare(b.Size-int64(b.InFlight), a.Size-int64(a.InFlight)),
+			cmp.Compare(b.Size, a.Size), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+// first compares two things of which those come first that something is true of.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // printDestinations writes a table, and below it why messages wait.
-func printDestinations(out io.Writer, list []manage.Destination, all bool) {
+func printDestinations(out io.Writer, list []manage.Destination, v statusView) {
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', tabwriter.AlignRight)
 	head := "  destination\tsize\tin flight\tconsumers\tnetwork\tproducers\tenqueued\tdequeued" +
 		"\tforwarded\t\n"
 	var waits []string
+	list, more := few(v, v.destinations(list), listMost)
 	for _, d := range list {
-		if !all && d.Parked == 0 && (d.Size == 0 && d.Consumers+d.Networks+d.Producers == 0 ||
-			strings.HasPrefix(d.Name, "temp-")) {
-			continue
-		}
 		counted := ""
 		if len(d.Reasons) > 0 {
 			counted = "  " + reasonList(d.Reasons)
@@ -129,6 +227,7 @@ func printDestinations(out io.Writer, list []manage.Destination, all bool) {
 		}
 	}
 	w.Flush()
+	andMore(out, more, "destinations", showsAll)
 	for _, line := range waits {
 		fmt.Fprintf(out, "  %s\n", line)
 	}

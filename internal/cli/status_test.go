@@ -17,7 +17,7 @@ const patience = 20 * time.Second
 // printed is what status writes of a broker.
 func printed(st *manage.Status) string {
 	var out strings.Builder
-	printStatus(&out, st, false)
+	printStatus(&out, st, statusView{})
 	return out.String()
 }
 
@@ -32,13 +32,12 @@ func TestStatusTellsWhyMessagesWait(t *testing.T) {
 		{Name: "temp-queue://ID:x", Parked: 2, Waits: []string{"TEMP_UNSEEN"}},
 		{Name: "temp-queue://ID:y"},
 	}})
-	_, lines, _ := strings.Cut(out, "\n  queue://A: ")
-	lines = "  queue://A: " + lines
+	_, lines, _ := strings.Cut(out, "\n  temp-queue://ID:x: replies wait until a bridge tells of it;"+
+		" see hopwire explain temp-queue://ID:x\n")
 	want := `  queue://A: 30 messages wait: no consumer, no demand from peers; see hopwire explain A
+  queue://D: 9 messages wait: A, B, C, ...; see hopwire explain D
   queue://B: 1 message waits: the consumers' prefetch is used up; see hopwire explain B
   queue://C: in doubt: a peer may have them; see hopwire explain C
-  queue://D: 9 messages wait: A, B, C, ...; see hopwire explain D
-  temp-queue://ID:x: replies wait until a bridge tells of it; see hopwire explain temp-queue://ID:x
 `
 	if lines != want {
 		t.Errorf("status says\n%s\nwant at its end\n%s", out, want)
@@ -144,4 +143,60 @@ func TestARunningBrokerSaysWhyItsMessagesWait(t *testing.T) {
 	})
 	expect(t, exitFailed, `no running broker has topic://none \(`, "explain", "topic://none")
 	expect(t, exitFailed, `no running broker has queue none \(`, "explain", "none")
+}
+
+func TestLongListsOfStatusAreCut(t *testing.T) {
+	st := &manage.Status{Broker: "a"}
+	for i := range 9000 {
+		n := fmt.Sprint(i)
+		st.Transactions = append(st.Transactions, manage.Transaction{ID: "XID:" + n})
+		st.Subscriptions = append(st.Subscriptions, manage.Subscription{Name: "s" + n, Size: int64(i)})
+		st.Incoming = append(st.Incoming, manage.Incoming{Peer: "p" + n})
+		st.Destinations = append(st.Destinations, manage.Destination{Name: "queue://Q" + n, Producers: 1})
+		b := manage.Bridge{Name: "b" + n, State: "RUNNING", Parked: []manage.Parked{{Destination: "x"}}}
+		if i == 8000 {
+			b.State = "BACKOFF"
+		}
+		st.Bridges = append(st.Bridges, b)
+	}
+	out := printed(st)
+	if n := strings.Count(out, "\n"); n > 150 {
+		t.Errorf("status says %d lines", n)
+	}
+	for _, want := range []string{
+		"\n  prepared XID:4 ", "\n  and 8995 more prepared transactions: hopwire transactions\n",
+		"\n  durable s8999 of ", "\n  and 8980 more durable subscriptions: hopwire status --all\n",
+		"\n  and 8980 more bridges of peers: hopwire", "\n  and 8980 more destinations: hopwire",
+		"\n  and 8980 more bridges: hopwire", "BACKOFF", " more refusals of bridges: hopwire",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("status does not say %q", want)
+		}
+	}
+	var all strings.Builder
+	printStatus(&all, st, statusView{All: true})
+	if n := strings.Count(all.String(), "\n"); n != 6*9000+2 {
+		t.Errorf("status --all says %d lines", n)
+	}
+}
+
+func TestStatusPutsWhatIsStuckFirst(t *testing.T) {
+	st := &manage.Status{Destinations: []manage.Destination{
+		{Name: "queue://A", Consumers: 1}, {Name: "queue://B", Size: 9, InFlight: 9},
+		{Name: "queue://C", Size: 5}, {Name: "queue://D", Size: 7},
+		{Name: "queue://E", Size: 2, Waits: []string{"NO_CONSUMER"}}, {Name: "queue://F", Parked: 1},
+		{Name: "queue://G", Size: 3, Waits: []string{"IN_DOUBT"}},
+	}}
+	row := regexp.MustCompile(`(?m)^ +queue://(\w) `)
+	for order, want := range map[string]string{"pending": "FGEDCBA", "name": "ABCDEFG"} {
+		var out strings.Builder
+		printStatus(&out, st, statusView{Sort: order})
+		got := ""
+		for _, m := range row.FindAllStringSubmatch(out.String(), -1) {
+			got += m[1]
+		}
+		if got != want {
+			t.Errorf("by %s: %s, want %s", order, got, want)
+		}
+	}
 }

@@ -24,6 +24,10 @@ var words = kong.Vars{
 	"brokerFlag": "Only the broker of this name; may be given several times.",
 	"pidFlag":    "Only brokers of this process, which hopwire status shows.",
 
+	"statusAll": "Show all there is: also empty and temporary destinations, and long lists whole.",
+	"statusSort": "Order of destinations and durable subscriptions: pending puts what is stuck, and" +
+		" most, first.",
+
 	"startCompat": "Whose defaults hold: 5 for ActiveMQ up to 5.17, 6 for 5.18 and later. 0, if" +
 		" left out, is 5 with a warning about settings that only newer versions have.",
 	"startDefine": "Value of a placeholder, which the file writes as ${...} with the name inside." +
