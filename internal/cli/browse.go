@@ -56,6 +56,7 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	shown := 0
 	for _, q := range queues {
 		name := client.FormatDestination(q)
 		if there.lacks(q) {
@@ -63,6 +64,9 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 			continue
 		}
 		n, err := c.browse(ctx, session, q, s.out)
+		if shown += n; ctx.Err() != nil {
+			return interruptedError{"showed " + count(shown, "message")}
+		}
 		if err != nil {
 			return err
 		}

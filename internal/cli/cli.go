@@ -110,7 +110,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err := errors.Join(parsed.Run(&lines), told.lost()); err != nil {
 		// What broke off because of a signal is no news.
 		if ctx.Err() != nil && !strings.HasPrefix(parsed.Command(), "start") {
-			fmt.Fprintln(errOut, "hopwire: interrupted")
+			fmt.Fprintln(errOut, "hopwire: interrupted"+soFar(err))
 			return exitFailed
 		}
 		if err := told.lost(); err != nil {
@@ -220,6 +220,19 @@ func (e caughtError) Error() string {
 		return "SIGINT"
 	}
 	return "SIGTERM"
+}
+
+// interruptedError is the end of a command by a signal that had done something before.
+type interruptedError struct{ done string }
+
+func (e interruptedError) Error() string { return "interrupted; " + e.done }
+
+// soFar tells what an interrupted command had done; "" when it does not say.
+func soFar(err error) string {
+	if e, ok := errors.AsType[interruptedError](err); ok {
+		return "; " + e.done
+	}
+	return ""
 }
 
 // usageError is a mistake on the command line.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hopwire/client"
@@ -63,11 +64,17 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer leave()
 	out := &lines{out: s.out}
-	return parallel(ctx, "consumer", c.Threads, func(ctx context.Context, name string) error {
+	var all, settled atomic.Int64
+	err = parallel(ctx, "consumer", c.Threads, func(one context.Context, name string) error {
 		started := time.Now()
-		n, err := c.receive(ctx, conn, from, mode, name, limit, func(text string) error {
+		n, acked, err := c.receive(one, conn, from, mode, name, limit, func(text string) error {
 			return out.printf("%s: %s\n", name, text)
 		})
+		all.Add(n)
+		settled.Add(acked)
+		if ctx.Err() != nil {
+			return err // one line tells of all threads
+		}
 		_ = out.printf("%s: received %s from %s %s\n", name, count(n, "message"),
 			client.FormatDestination(from), rate(n, time.Since(started))) // the end tells of it
 		if err == nil && c.Count != nil && n < limit {
@@ -76,6 +83,11 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 		}
 		return err
 	})
+	if ctx.Err() != nil {
+		return interruptedError{fmt.Sprintf("received %s from %s, of which %d are acknowledged",
+			count(all.Load(), "message"), client.FormatDestination(from), settled.Load())}
+	}
+	return err
 }
 
 func (c *consumerCommand) mode() (client.AckMode, error) {
@@ -94,7 +106,7 @@ func (c *consumerCommand) mode() (client.AckMode, error) {
 // receive takes the messages of one thread and counts them.
 func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *client.Destination,
 	mode client.AckMode, name string, limit int64, show func(string) error,
-) (n int64, err error) {
+) (n, settled int64, err error) {
 	batch := c.BatchSize
 	switch mode {
 	case client.AutoAck:
@@ -107,7 +119,7 @@ func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *
 	}
 	session, err := conn.Session(ctx, mode)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	// What it has ahead is for the other threads.
 	defer func() {
@@ -124,36 +136,40 @@ func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *
 	}
 	consumer, err := session.Consumer(ctx, from, options...)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	long, cancel := lingering(ctx)
+	defer cancel()
 	var last *client.Message
 	for n < limit {
 		m, err := c.next(ctx, consumer)
 		if err != nil {
-			return n, err
+			return n, settled, err
 		}
 		if m == nil {
 			break
 		}
 		last = m
 		if err := show(c.text(m)); err != nil {
-			return n, err
+			return n, settled, err
 		}
 		n++
 		if n%batch == 0 {
-			if err := settle(ctx, session, m); err != nil {
-				return n, err
+			if err := settle(long, session, m); err != nil {
+				return n, settled, err
 			}
-			last = nil
+			last, settled = nil, n
 		}
 		if err := pause(ctx, c.Sleep.Duration); err != nil {
-			return n, err
+			return n, settled, err
 		}
 	}
 	if last != nil {
-		err = settle(ctx, session, last)
+		if err = settle(long, session, last); err == nil {
+			settled = n
+		}
 	}
-	return n, err
+	return n, settled, err
 }
 
 // next waits for a message; nil when none came in time.

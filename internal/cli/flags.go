@@ -146,6 +146,17 @@ func parseDestination(text string) (*client.Destination, error) {
 // farewell is how long a command takes leave from a broker.
 const farewell = 5 * time.Second
 
+// lingering is a context that ends a farewell after ctx: for what is on its way when a command is
+// interrupted, and is to be counted.
+func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	long, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(farewell, cancel) })
+	return long, func() {
+		stop()
+		cancel()
+	}
+}
+
 // dial connects; the second result takes leave.
 func dial(ctx context.Context, uri, user, password, clientID string, errOut io.Writer,
 ) (*client.Conn, func(), error) {

@@ -86,13 +86,23 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer leave()
 	out := &lines{out: s.out}
-	return parallel(ctx, "producer", c.Threads, func(ctx context.Context, name string) error {
+	var all atomic.Int64
+	err = parallel(ctx, "producer", c.Threads, func(one context.Context, name string) error {
 		started := time.Now()
-		n, err := c.send(ctx, conn, to)
+		n, err := c.send(one, conn, to)
+		all.Add(n)
+		if ctx.Err() != nil {
+			return err // one line tells of all threads
+		}
 		_ = out.printf("%s: sent %s to %s %s\n", name, count(n, "message"),
 			client.FormatDestination(to), rate(n, time.Since(started))) // the end tells of it
 		return err
 	})
+	if ctx.Err() != nil {
+		return interruptedError{fmt.Sprintf("the broker confirmed %s to %s",
+			count(all.Load(), "message"), client.FormatDestination(to))}
+	}
+	return err
 }
 
 // lines lets several goroutines write whole lines.
@@ -180,7 +190,9 @@ func (c *producerCommand) send(ctx context.Context, conn *client.Conn, to *clien
 			break
 		}
 	}
-	err = errors.Join(err, producer.Close(ctx))
+	long, cancel := lingering(ctx)
+	defer cancel()
+	err = errors.Join(err, producer.Close(long))
 	select {
 	case no := <-refused:
 		err = errors.Join(no, err)
@@ -194,12 +206,14 @@ func (c *producerCommand) sendBatches(ctx context.Context, session *client.Sessi
 	producer *client.Producer,
 ) (committed int64, err error) {
 	open := int64(0)
+	long, cancel := lingering(ctx)
+	defer cancel()
 	for i := range c.Count {
 		if err := producer.Send(ctx, c.message(i)); err != nil {
 			return committed, err
 		}
 		if open++; open == int64(c.Batch) || i == c.Count-1 {
-			if err := session.Commit(ctx); err != nil {
+			if err := session.Commit(long); err != nil {
 				return committed, err
 			}
 			committed, open = committed+open, 0

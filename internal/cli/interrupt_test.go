@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"hopwire/test/interop/broker"
+	"hopwire/test/wait"
+)
+
+// heard is an output that is looked at while it is written.
+type heard struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(p)
+}
+
+func (h *heard) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.String()
+}
+
+// A command that Ctrl-C ends says in one line what it had done.
+func TestACommandThatIsInterruptedSaysInALineWhatItDid(t *testing.T) {
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b", Persistent: true})
+	at := "--brokerUrl=" + b.URL()
+	expect(t, exitDone, `sent 300`, "producer", at, "--messageCount", "300", "FULL")
+	for _, c := range []struct {
+		begun func() bool
+		want  string // all of what it prints but messages
+		args  []string
+	}{
+		{
+			func() bool { return b.Queue("Q").Size > 5 },
+			`^hopwire: interrupted; the broker confirmed \d+ messages to queue://Q\n$`,
+			[]string{"producer", at, "--parallelThreads", "2", "--sleep", "5", "Q"},
+		},
+		{
+			func() bool { return b.Queue("T").Size > 5 },
+			`^hopwire: interrupted; the broker confirmed \d*[02468] messages to queue://T\n$`,
+			[]string{"producer", at, "--transactionBatchSize", "2", "--sleep", "5", "T"},
+		},
+		{
+			func() bool { return b.Queue("FULL").Dequeued > 5 },
+			`^hopwire: interrupted; received \d+ messages from queue://FULL, of which \d+ are ack\w+\n$`,
+			[]string{"consumer", at, "--sleep", "5", "FULL"},
+		},
+		{
+			func() bool { return b.Queue("NONE").Consumers > 0 },
+			`^hopwire: interrupted; received 0 messages from queue://NONE, of which 0 are ack\w+\n$`,
+			[]string{"consumer", at, "--wait", "0", "NONE"},
+		},
+	} {
+		var out heard
+		done := make(chan int)
+		go func() { done <- Main(c.args, strings.NewReader(""), &out, &out) }()
+		wait.For(t, patience, "begun", func() (string, bool) { return out.String(), c.begun() })
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		code := <-done
+		said := regexp.MustCompile(`(?m)^consumer-1: test message: \d+\n`).ReplaceAllString(
+			out.String(), "")
+		if code != exitFailed || !regexp.MustCompile(c.want).MatchString(said) {
+			t.Errorf("%q exits with %d and says\n%swant %s", c.args, code, said, c.want)
+		}
+		queue := c.args[len(c.args)-1]
+		if has := b.Queue(queue).Size; c.args[0] == "producer" &&
+			!strings.Contains(said, fmt.Sprintf(" %d messages ", has)) {
+			t.Errorf("%q says %s, and %s has %d", c.args, said, queue, has)
+		}
+	}
+}
