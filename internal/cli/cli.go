@@ -89,6 +89,10 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if exited {
 		return code
 	}
+	if meant := elsewhere[args[0]]; err != nil && meant != "" {
+		fmt.Fprintf(errOut, "hopwire: %s is a command of ActiveMQ; here %s\n", args[0], meant)
+		return exitUsage
+	}
 	if word := args[0]; err != nil && slices.Contains(args, "--help") && verb(parser, word) == "" {
 		fmt.Fprintf(errOut, "hopwire: no command is called %s; there are %s\n", word,
 			strings.Join(verbs(parser), ", "))

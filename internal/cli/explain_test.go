@@ -68,3 +68,38 @@ func TestABridgeThatIsDownIsExplainedWithItsLastAndNextTry(t *testing.T) {
 		t.Errorf("explain says\n%s\nwant at its end%s", out.String(), want)
 	}
 }
+
+func TestPatternsAndMisspeltNamesAreExplained(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
+	at := "--brokerUrl=" + b.URL()
+	for _, q := range []string{"shop.a", "shop.b", "shop.c.d"} {
+		expect(t, exitDone, `sent 2`, "producer", at, "--messageCount", "2", q)
+	}
+	expect(t, exitDone, `received 2`, "consumer", at, "--messageCount", "2", "shop.b")
+	expect(t, exitDone, `received 0`, "consumer", at, "topic://shop.t", "--durable", "--clientId",
+		"till", "--wait", "10ms")
+	expect(t, exitDone, `sent 4`, "producer", at, "--messageCount", "4", "topic://shop.t")
+	expect(t, exitDone, `^broker b  queue://shop.a: 2 messages.*^broker b  queue://shop.c.d: 2 mess.*`+
+		`^broker b  queue://shop.> fits 1 more destination that has no messages\n$`, "explain", "shop.>")
+	expect(t, exitDone, `^broker b  queue://shop.a: 2 messages.*\nbroker b  queue://shop.* fits 1 m`,
+		"explain", "shop.*")
+	expect(t, exitDone, `^broker b  queue://shop.a: .*^broker b  queue://shop.c.d: `, "explain",
+		"queue://shop.a,shop.c.d")
+	expect(t, exitDone, `^broker b  topic://shop.t: 4 messages,`, "explain", "topic://shop.>")
+	expect(t, exitFailed, `no running broker has a destination that queue://none.> fits \(asked: b\)`,
+		"explain", "none.>")
+	expect(t, exitUsage, `is several destinations; name the one`, "explain", "shop.>", "-m", "ID:1")
+	expect(t, exitFailed, `has queue shop.aa \(asked: b\); did you mean queue://shop.a, queue`,
+		"explain", "shop.aa")
+	expect(t, exitFailed, `did you mean topic://shop.t\?`, "explain", "topic://shop.tt")
+	expect(t, exitDone, `^broker b  queue://shop.a: 2 messages`, "explain", "queue://shop.a")
+	expect(t, exitUsage, `write queue://shop.a`, "explain", "queue:shop.a")
+	expect(t, exitFailed, `broker b has no topic shop.a, but a queue; see hopwire explain shop.a\n`,
+		"explain", "topic://shop.a")
+	expect(t, exitFailed, `has queue till, but durable subscription consumer-1 of till; hopwire expl`+
+		`ain 'topic://shop.t' tells`, "explain", "till")
+	expect(t, exitDone, `sent 1 `, "producer", at, "--messageCount", "1", "topic://plain")
+	expect(t, exitDone, `^broker b  topic://plain: 0 messages.*a topic keeps messages for durable`,
+		"explain", "topic://plain")
+}

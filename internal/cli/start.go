@@ -11,13 +11,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"hopwire"
 	"hopwire/internal/rungroup"
 )
 
 // startCommand is hopwire start.
 type startCommand struct {
-	Files []string `arg:"" name:"file" help:"Configuration files, one broker each." type:"path"`
+	Files []string `arg:"" name:"file" help:"${startFile}"`
 
 	Compat int               `help:"${startCompat}" enum:"0,5,6" default:"0"`
 	Define map[string]string `short:"D" mapsep:"none" placeholder:"NAME=VALUE" help:"${startDefine}"`
@@ -52,8 +54,12 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	}
 	var setups []*hopwire.Setup
 	for i, f := range c.Files {
+		file, err := fileOf(f)
+		if err != nil {
+			return err
+		}
 		options.Position = i
-		setup, err := hopwire.Load(f, options)
+		setup, err := hopwire.Load(file, options)
 		if err != nil {
 			return fileError{err}
 		}
@@ -71,6 +77,29 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer context.AfterFunc(ctx, manager.stopping)()
 	return runBrokers(ctx, s.out, setups, func() { manager.started("ready") })
+}
+
+// fileOf is the path of a file that is named as it is for ActiveMQ: with or without xbean:, file:
+// or both.
+func fileOf(arg string) (string, error) {
+	name, xbean := strings.CutPrefix(arg, "xbean:")
+	switch scheme, rest, found := strings.Cut(name, ":"); {
+	case found && scheme == "file":
+		name = rest
+		if path, ok := strings.CutPrefix(rest, "//"); ok {
+			name = strings.TrimPrefix(path, "localhost")
+		}
+	case found && (scheme == "broker" || scheme == "properties" || strings.HasPrefix(rest, "//")):
+		return "", usageError{fmt.Sprintf("%s: hopwire start reads files, named as activemq.xml,"+
+			" file:activemq.xml or xbean:activemq.xml", arg)}
+	}
+	if name == "" {
+		return "", usageError{arg + " names no file"}
+	}
+	if xbean {
+		name, _, _ = strings.Cut(name, "?")
+	}
+	return kong.ExpandPath(name), nil
 }
 
 // logSeen reports whether the log's ordinary lines stand where the output does: on a terminal.

@@ -133,3 +133,37 @@ func TestACheckTellsWhatAFileDoesAndStartsNothing(t *testing.T) {
 	}
 	expect(t, exitUsage, `useWirtualDestSubs`, "start", "--check", file)
 }
+
+func TestAFileIsNamedAsForActiveMQ(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arg, want := range map[string]string{
+		"a.xml": here + "/a.xml", "xbean:a.xml": here + "/a.xml", "xbean:file:a.xml": here + "/a.xml",
+		"file:conf/a.xml": here + "/conf/a.xml", "xbean:file:///etc/a.xml": "/etc/a.xml",
+		"xbean:/etc/a.xml?validate=false": "/etc/a.xml", "file://localhost/etc/a.xml": "/etc/a.xml",
+		"a:b.xml":                         here + "/a:b.xml",
+		"broker:(tcp://localhost:61616)?": "", "xbean:http://host/a.xml": "", "xbean:": "",
+		"properties:a.properties": "",
+	} {
+		got, err := fileOf(arg)
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%s is %q, %v, want %q", arg, got, err, want)
+		}
+	}
+	expect(t, exitUsage, `no/such.xml`, "start", "xbean:file:no/such.xml")
+}
+
+func TestCommandsOfActiveMQNameOursInstead(t *testing.T) {
+	for word, want := range map[string]string{
+		"bstat": "hopwire status", "dstat": "hopwire status", "query": "hopwire status",
+		"list": "hopwire status", "restart": "hopwire stop", "console": "hopwire start",
+		"export": "hopwire browse",
+	} {
+		expect(t, exitUsage, `^hopwire: `+word+` is a command of ActiveMQ; here .*`+want+`[^\n]*\n$`,
+			word, "--amqurl", "tcp://localhost:61616")
+		expect(t, exitUsage, `^hopwire: `+word+` is a command of ActiveMQ; `, "help", word)
+	}
+	expect(t, exitUsage, `no command is called frob|unexpected argument frob`, "frob")
+}

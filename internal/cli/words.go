@@ -28,6 +28,10 @@ var words = kong.Vars{
 	"statusSort": "Order of destinations and durable subscriptions: pending puts what is stuck, and" +
 		" most, first.",
 
+	"explainDest": "A queue, or topic://NAME, which tells of its durable subscriptions, or" +
+		" temp-queue://NAME; a pattern (A.* or A.>) or list (A,B) explains those that have messages.",
+
+	"startFile": "Configuration files, one broker each; xbean:FILE, as for ActiveMQ, is FILE.",
 	"startCompat": "Whose defaults hold: 5 for ActiveMQ up to 5.17, 6 for 5.18 and later. 0, if" +
 		" left out, is 5 with a warning about settings that only newer versions have.",
 	"startDefine": "Value of a placeholder, which the file writes as ${...} with the name inside." +
@@ -61,6 +65,23 @@ failed; 2 for a wrong command line; 3 when the broker cannot be reached.`,
 		" messages of all queues that it fits, and A,B those of both; quote it for the shell.",
 	"browseSame": "The same as an argument.",
 	"browseURL":  "The broker: tcp://host:port or failover:(tcp://...). Also --brokerUrl.",
+}
+
+const encrypted = "there is none; what ActiveMQ encrypted is read with ACTIVEMQ_ENCRYPTION_PASSWORD"
+
+// elsewhere tells what does here what commands of ActiveMQ do that have other names.
+var elsewhere = map[string]string{
+	"bstat":         "hopwire status shows brokers, and hopwire explain why messages wait",
+	"dstat":         "hopwire status shows destinations",
+	"query":         "hopwire status shows brokers, their bridges and destinations",
+	"list":          "hopwire status lists the running brokers",
+	"restart":       "hopwire stop returns when the broker is gone; then hopwire start FILE",
+	"console":       "hopwire start FILE runs brokers in the foreground",
+	"create":        "no instance is made: hopwire start FILE runs any activemq.xml",
+	"export":        "hopwire browse QUEUE prints messages; nothing writes them to a file",
+	"encrypt":       encrypted,
+	"decrypt":       encrypted,
+	"journal-audit": "there is no journal of ActiveMQ; messages are consumed from the old broker",
 }
 
 // waitsMost is how many reasons a line of status names.

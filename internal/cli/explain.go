@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"hopwire/internal/bridge"
+	"hopwire/internal/manage"
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+)
+
+// explainCommand is hopwire explain.
+type explainCommand struct {
+	brokerFlag
+	Queue   string `arg:"" name:"destination" help:"${explainDest}"`
+	Message string `short:"m" help:"Only this message." placeholder:"ID"`
+}
+
+// Run prints why the messages of the queue or topic are where they are.
+func (c *explainCommand) Run(ctx context.Context, s *streams) error {
+	if _, err := parseDestination(c.Queue); err != nil {
+		return err
+	}
+	name, _ := message.ParseDestination(c.Queue, message.Queue)
+	several := name.IsPattern() || name.IsComposite()
+	if several && c.Message != "" {
+		return usageError{fmt.Sprintf("%s is several destinations; name the one that the message is on",
+			name)}
+	}
+	them, err := c.ask(ctx)
+	if err != nil {
+		return err
+	}
+	them = running(them)
+	if several {
+		return c.explainAll(ctx, s, them, name)
+	}
+	found, err := explained(ctx, them, c.Queue, c.Message)
+	for _, x := range found {
+		printExplanation(s.out, x)
+	}
+	if len(found) > 0 || err != nil {
+		return err
+	}
+	return c.absent(ctx, them, name)
+}
+
+// explained asks all for one destination, or message; another than the one may have it.
+func explained(ctx context.Context, them []*asked, name, id string) ([]*manage.Explanation, error) {
+	found, err := every(ctx, them, func(ctx context.Context, a *asked) (*manage.Explanation, error) {
+		x, err := a.Explain(ctx, name, id)
+		if err != nil && message.KindOf(err) == message.NotFound {
+			return nil, nil
+		}
+		if err == nil {
+			x.Broker = a.among(them)
+		}
+		return x, err
+	})
+	return slices.DeleteFunc(found, func(x *manage.Explanation) bool { return x == nil }), err
+}
+
+// explainAll explains those destinations of a pattern or list that have messages, or sends that
+// wait, of each broker those with most first.
+func (c *explainCommand) explainAll(ctx context.Context, s *streams, them []*asked,
+	name message.Destination,
+) error {
+	type taken struct {
+		of    *asked
+		dests []manage.Destination // with something to explain
+		all   int
+	}
+	list, err := every(ctx, them, func(ctx context.Context, a *asked) (t taken, err error) {
+		st, err := a.Status(ctx)
+		if err != nil {
+			return t, err
+		}
+		t.of = a
+		for _, d := range (statusView{All: true}).destinations(st.Destinations) {
+			if !takes(name, d.Name) {
+				continue
+			}
+			t.all++
+			if d.Size > 0 || d.Parked > 0 || strings.HasPrefix(d.Name, "topic://") &&
+				slices.ContainsFunc(st.Subscriptions, func(x manage.Subscription) bool {
+					to, _ := message.ParseDestination(x.Destination, message.Topic)
+					return x.Size > 0 && takes(to, d.Name)
+				}) {
+				t.dests = append(t.dests, d)
+			}
+		}
+		return t, nil
+	})
+	all := 0
+	for _, t := range list {
+		all += t.all
+		shown, more := few(statusView{}, t.dests, listMost)
+		for _, d := range shown {
+			found, err := explained(ctx, []*asked{t.of}, d.Name, "")
+			if err != nil {
+				return err
+			}
+			for _, x := range found {
+				x.Broker = t.of.among(them)
+				printExplanation(s.out, x)
+			}
+		}
+		andMore(s.out, more, "destinations of broker "+t.of.among(them)+" that "+c.Queue+" fits",
+			"name some")
+		if quiet := t.all - len(t.dests); quiet > 0 {
+			fmt.Fprintf(s.out, "broker %s  %s fits %s that %s\n", t.of.among(them), name,
+				count(quiet, mark(len(t.dests) > 0, "more ")+"destination"),
+				map[bool]string{true: "has no messages", false: "have no messages"}[quiet == 1])
+		}
+	}
+	if all == 0 && err == nil {
+		return message.Errorf(message.NotFound, "no running broker has a destination that %s fits"+
+			" (asked: %s)", name, names(them))
+	}
+	return err
+}
+
+// takes reports whether a pattern or list takes a destination.
+func takes(name message.Destination, dest string) bool {
+	d, _ := message.ParseDestination(dest, message.Queue)
+	return slices.ContainsFunc(name.Split(), func(m message.Destination) bool {
+		return m == d || policy.Matches(m, d)
+	})
+}
+
+// absent is why a destination, or a message, is not found: what has its name, or nearly.
+func (c *explainCommand) absent(ctx context.Context, them []*asked, name message.Destination,
+) error {
+	what := name.String()
+	if !strings.Contains(c.Queue, "://") {
+		what = "queue " + c.Queue
+	}
+	if c.Message != "" {
+		return message.Errorf(message.NotFound, "no running broker has message %s on %s (asked: %s)",
+			c.Message, what, names(them))
+	}
+	list, err := every(ctx, them, func(ctx context.Context, a *asked) (*manage.Status, error) {
+		return a.Status(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	other := message.Destination{Kind: message.Topic, Name: name.Name}
+	if name.IsTopic() {
+		other.Kind = message.Queue
+	}
+	var near, have, subs []string
+	topic := ""
+	for _, st := range list {
+		dests := destinationsOf(st)
+		near = append(near, dests...)
+		if slices.Contains(dests, other.String()) {
+			have = append(have, st.Broker)
+		}
+		for i := range st.Subscriptions {
+			if x := &st.Subscriptions[i]; x.Name == c.Queue || x.ClientID == c.Queue {
+				topic = x.Destination
+				subs = append(subs, fmt.Sprintf("%s of %s", x.Name, x.ClientID))
+			}
+		}
+	}
+	kinds := map[bool][2]string{false: {"queue", "topic"}, true: {"topic", "queue"}}[name.IsTopic()]
+	switch {
+	case len(have) > 0 && !name.IsTopic():
+		return message.Errorf(message.NotFound, "broker %s has no queue %s, but a topic; hopwire"+
+			" explain %s tells of its durable subscriptions", strings.Join(have, ", "), name.Name, other)
+	case len(have) > 0:
+		return message.Errorf(message.NotFound, "broker %s has no %s %s, but a %s; see hopwire explain"+
+			" %s", strings.Join(have, ", "), kinds[0], name.Name, kinds[1], name.Name)
+	case len(subs) > 0:
+		return message.Errorf(message.NotFound, "no running broker has %s, but durable subscription %s;"+
+			" hopwire explain '%s' tells what it keeps", what, strings.Join(subs, ", "), topic)
+	}
+	return message.Errorf(message.NotFound, "no running broker has %s (asked: %s)%s", what,
+		names(them), nearest(name.String(), near))
+}
+
+func printExplanation(out io.Writer, x *manage.Explanation) {
+	d := &x.Destination
+	fmt.Fprintf(out, "broker %s  %s: %s, %d in flight, %s, %s\n", x.Broker, d.Name,
+		count(d.Size, "message"), d.InFlight, count(d.Consumers, "consumer"),
+		count(d.Networks, "network consumer"))
+	if x.Remark != "" {
+		fmt.Fprintf(out, "  %s\n", x.Remark)
+	}
+	if strings.HasPrefix(d.Name, "topic://") && d.Size == 0 {
+		fmt.Fprintf(out, "  a topic keeps messages for durable subscriptions alone, and has none for"+
+			" them now; who is not there when a message comes does not get it\n")
+	}
+	for _, r := range x.Rows {
+		fmt.Fprintf(out, "  %6d  %s", r.Count, r.Reason)
+		if r.Who != "" {
+			fmt.Fprintf(out, "  (%s)", r.Who)
+		}
+		fmt.Fprintf(out, "\n          released by %s\n", r.Releases)
+		if r.Remark != "" {
+			fmt.Fprintf(out, "          %s\n", r.Remark)
+		}
+		if r.Example != "" {
+			fmt.Fprintf(out, "          the oldest came %s ago; for example %s\n", age(r.SinceMs),
+				r.Example)
+		}
+	}
+	if x.StoredOnly > 0 {
+		fmt.Fprintf(out, "  %6d  wait in the store behind these and are looked at when they are read\n",
+			x.StoredOnly)
+	}
+	for _, w := range x.Ways {
+		why := []string{w.Reason}
+		if w.Text != "" {
+			why = append(why, w.Text)
+		}
+		if w.State == bridge.Stopped.String() {
+			why = append(why, "it is "+w.State)
+		}
+		if w.Error != "" {
+			why = append(why, lastTry(w.State, w.Error, w.Attempt, w.NextTryMs)...)
+		}
+		fmt.Fprintf(out, "  bridge %s takes none: %s\n", w.Bridge, strings.Join(why, "; "))
+	}
+	for _, r := range x.Refused {
+		fmt.Fprintf(out, "  DENIED since start: %d, last %s ago: user %s, who may not %s (%s)\n",
+			r.Count, age(r.AgoMs), r.User, r.What, r.Who)
+		fmt.Fprintf(out, "          released by %s\n", r.Releases)
+	}
+}
