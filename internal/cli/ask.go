@@ -7,16 +7,19 @@ import (
 	"strings"
 
 	"hopwire/internal/manage"
+	"hopwire/internal/manage/control"
 )
 
 // stopCommand is hopwire stop.
 type stopCommand struct {
 	brokerFlag
-	All bool `short:"a" help:"All brokers of this user, also of several processes."`
+	All   bool     `short:"a" help:"All brokers of this user, also of several processes."`
+	Names []string `arg:"" optional:"" name:"broker" help:"The same as --broker."`
 }
 
 // Run stops brokers and waits until they are gone.
 func (c *stopCommand) Run(ctx context.Context, s *streams) error {
+	c.Broker = append(c.Broker, c.Names...)
 	them, err := c.ask(ctx)
 	if err != nil {
 		return err
@@ -34,8 +37,12 @@ func (c *stopCommand) Run(ctx context.Context, s *streams) error {
 		}
 		return a.among(them), a.AwaitEnd(ctx)
 	})
+	others := control.Others()
 	for _, name := range stopped {
 		fmt.Fprintf(s.out, "broker %s stopped\n", name)
+		for _, line := range runOn(name, others) {
+			fmt.Fprintln(s.out, line)
+		}
 	}
 	return err
 }

@@ -41,7 +41,8 @@ func (f brokerFlag) ask(ctx context.Context) ([]*asked, error) {
 	for _, name := range f.Broker {
 		if !slices.ContainsFunc(out, func(a *asked) bool { return a.Name == name }) {
 			return nil, message.Errorf(message.Unavailable, "no broker named %s is running%s"+
-				" for this user; hopwire status lists those that are", name, f.process())
+				" for this user; hopwire status lists those that are%s", name, f.process(),
+				elsewhereOf(name, control.Others()))
 		}
 	}
 	switch {

@@ -5,10 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"hopwire/internal/manage"
+	"hopwire/internal/manage/control"
 	"hopwire/test/interop/broker"
 )
 
@@ -54,6 +58,7 @@ func TestBrokersOfOneNameAreToldApartByTheirProcess(t *testing.T) {
 	expect(t, exitUsage, `^hopwire: 2 brokers named twin are running: `+where+`; stop one with`+
 		` --broker twin --pid PID, or all of them with --all\n$`, "stop", "-b", "twin")
 	expect(t, exitDone, `^broker twin pid `+pid(one)+`  queue://Q: 1 message,`, "explain", "Q")
+	expect(t, exitDone, `\n\n2 running brokers have the name twin: pid \d+; pid \d+\n$`, "status")
 	expect(t, exitDone, `^broker twin pid \d+  0 prepared.*^broker twin pid \d+  0 `, "transactions")
 	expect(t, exitFailed, `\(asked: twin pid \d+, twin pid \d+\)`, "explain", "NONE")
 	expect(t, exitUnavailable, `no broker named twin is running in process 1 `, "stop", "-b", "twin",
@@ -76,4 +81,41 @@ func TestWhoFindsNoBrokerSaysWhereItLooked(t *testing.T) {
 	t.Setenv("TMPDIR", file)
 	expect(t, exitUnavailable, `^hopwire: the folder of the list of running brokers, `+file+
 		`/hopwire-\d+, cannot be made: not a directory; set TMPDIR`, "status")
+}
+
+func TestABrokerOfAnotherUserThatHasTheNameIsTold(t *testing.T) {
+	others := []control.Other{{UID: 7, Name: "shop", PID: 70}, {UID: 8},
+		{UID: 9, Name: "hub", PID: 90}}
+	for name, want := range map[string]string{
+		"shop": "; a broker of another user has that name, pid 70 of user 7: ask it as that user",
+		"none": "; brokers of other users are not seen (user 8 has run some): ask as that user",
+	} {
+		if got := elsewhereOf(name, others); got != want {
+			t.Errorf("of %s it says %q, want %q", name, got, want)
+		}
+	}
+	if got := elsewhereOf("none", nil); got != "" {
+		t.Errorf("without others it says %q", got)
+	}
+	got := sameNames([]*manage.Status{{Broker: "a", PID: 1}, {Broker: "shop", PID: 2},
+		{Broker: "a", PID: 3}, {Broker: "b", PID: 3}}, others)
+	want := []string{"2 running brokers have the name a: pid 1; pid 3",
+		"2 running brokers have the name shop: pid 2; pid 70 of user 7, who alone can ask it"}
+	if !slices.Equal(got, want) {
+		t.Errorf("status says %q, want %q", got, want)
+	}
+	if got := runOn("shop", others); len(got) != 1 ||
+		!strings.Contains(got[0], "pid 70 of user 7, runs on") {
+		t.Errorf("stop says %q", got)
+	}
+}
+
+func TestStopTakesNames(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, name := range []string{"a", "b", "c"} {
+		broker.Start(t, broker.Hopwire, broker.Options{Name: name})
+	}
+	expect(t, exitUnavailable, `no broker named d is running`, "stop", "d")
+	expect(t, exitDone, `^broker a stopped\nbroker c stopped\n$`, "stop", "a", "-b", "c")
+	expect(t, exitDone, `^broker b `, "status")
 }

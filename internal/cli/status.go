@@ -12,6 +12,7 @@ import (
 
 	"hopwire/internal/bridge"
 	"hopwire/internal/manage"
+	"hopwire/internal/manage/control"
 	"hopwire/internal/message"
 )
 
@@ -66,6 +67,9 @@ func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 			fmt.Fprintln(s.out)
 		}
 		printStatus(s.out, status, c.statusView)
+	}
+	if same := sameNames(all, control.Others()); len(same) > 0 {
+		fmt.Fprintf(s.out, "\n%s\n", strings.Join(same, "\n"))
 	}
 	return err
 }
