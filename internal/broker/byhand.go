@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"strconv"
 	"strings"
 
 	"hopwire/internal/broker/queue"
@@ -41,6 +42,9 @@ func (b *Broker) Remove(name message.Destination, done func(Removed, error)) {
 				out.InDoubt++
 			}
 		})
+		if n := d.queue.StoredOnly(); n > 0 && len(d.bootMarks) > 0 {
+			out.Remark = strconv.FormatInt(n, 10) + " were in the store alone, and a peer may have some"
+		}
 	}
 	err := b.removeFor(d, false, message.DestinationRemoved, "what it had: it was removed by hand")
 	if err != nil {
