@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -30,6 +31,12 @@ type ProducerID struct {
 	Connection ConnectionID
 	Session    int64
 	Value      int64
+}
+
+// Compare orders producers by their connections, sessions and numbers.
+func (p ProducerID) Compare(q ProducerID) int {
+	return cmp.Or(cmp.Compare(p.Connection, q.Connection), cmp.Compare(p.Session, q.Session),
+		cmp.Compare(p.Value, q.Value))
 }
 
 // MessageID identifies a message for life: the original producer and its running number, or the

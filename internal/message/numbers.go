@@ -1,0 +1,170 @@
+package message
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// numbersMost is the largest depth of Numbers.
+const numbersMost = 1 << 20
+
+// Numbers are the running numbers that one producer used: the highest, and which of those less than
+// a depth below it. What is older is not known.
+type Numbers struct {
+	high int64    // -1 while there is none
+	bits []uint64 // bit of number n: n % depth; none above high
+}
+
+// NewNumbers makes an empty window of at least depth numbers: the next multiple of 64.
+func NewNumbers(depth int) *Numbers {
+	return &Numbers{high: -1, bits: make([]uint64, words(depth))}
+}
+
+func words(depth int) int { return (min(max(1, depth), numbersMost) + 63) / 64 }
+
+// Depth is how many numbers, up to the highest, are known.
+func (w *Numbers) Depth() int { return 64 * len(w.bits) }
+
+func (w *Numbers) depth() int64 { return int64(w.Depth()) }
+
+// Has reports whether a number was used. Of one below the window nobody knows, and it says no.
+func (w *Numbers) Has(n int64) bool {
+	return n >= 0 && n <= w.high && w.high-n < w.depth() &&
+		w.bits[n%w.depth()/64]&(1<<(n%64)) != 0
+}
+
+// Add records a number, which is not negative, and reports whether it was there already.
+func (w *Numbers) Add(n int64) (was bool) {
+	depth := w.depth()
+	switch {
+	case n > w.high:
+		for m := max(w.high+1, n-depth+1); m < n; m++ {
+			w.bits[m%depth/64] &^= 1 << (m % 64)
+		}
+		w.high = n
+	case w.high-n >= depth:
+		return false
+	case w.bits[n%depth/64]&(1<<(n%64)) != 0:
+		return true
+	}
+	w.bits[n%depth/64] |= 1 << (n % 64)
+	return false
+}
+
+// low is the first number of the window.
+func (w *Numbers) low() int64 { return max(0, w.high-w.depth()+1) }
+
+// Join records what another window has.
+func (w *Numbers) Join(o *Numbers) {
+	for n := o.low(); n <= o.high; n++ {
+		if o.Has(n) {
+			w.Add(n)
+		}
+	}
+}
+
+// With gives the window with a number, made if w is nil, and of another depth if that is wanted.
+func (w *Numbers) With(n int64, depth int) *Numbers {
+	if old := w; old == nil || len(old.bits) != words(depth) {
+		if w = NewNumbers(depth); old != nil {
+			w.Join(old)
+		}
+	}
+	w.Add(n)
+	return w
+}
+
+// Clone gives a copy.
+func (w *Numbers) Clone() *Numbers { return &Numbers{high: w.high, bits: slices.Clone(w.bits)} }
+
+// run gives how many numbers from n down are all used, or all not, as n is.
+func (w *Numbers) run(n int64) (length int64) {
+	used, depth, low := w.Has(n), w.depth(), w.low()
+	for n-length >= low {
+		m := n - length
+		word := w.bits[m%depth/64]
+		if !used {
+			word = ^word
+		}
+		have := m%64 + 1 // of this word, down to its first bit
+		same := min(int64(bits.LeadingZeros64(^(word << (64 - have)))), have, m-low+1)
+		length += same
+		if same < have {
+			break
+		}
+	}
+	return length
+}
+
+// Append adds the window's record: depth / 64, the highest number plus one, and how many numbers
+// from there down are used, are not, are, and so on to the lowest that is. Three to five bytes are
+// enough for a producer all of whose messages came here. One with so many gaps that the lengths
+// take more has a zero for them, and its bits.
+func (w *Numbers) Append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(w.bits)))
+	b = binary.AppendUvarint(b, uint64(w.high+1))
+	runs := len(b)
+	for n, low, used := w.high, w.low(), true; n >= low && w.high >= 0; used = !used {
+		length := w.run(n)
+		if n -= length; n < low && !used {
+			break
+		}
+		if b = binary.AppendUvarint(b, uint64(length)); len(b)-runs > 8*len(w.bits) {
+			b = append(b[:runs], 0)
+			for _, word := range w.bits {
+				b = binary.LittleEndian.AppendUint64(b, word)
+			}
+			return b
+		}
+	}
+	return b
+}
+
+// ParseNumbers reads what Append wrote; an error is Corrupt.
+func ParseNumbers(rec []byte) (*Numbers, error) {
+	bad := Errorf(Corrupt, "the record of a producer's numbers makes no sense")
+	next := func() uint64 {
+		n, size := binary.Uvarint(rec)
+		if size <= 0 {
+			rec = nil
+			return math.MaxUint64
+		}
+		rec = rec[size:]
+		return n
+	}
+	words, above := next(), next()
+	if words == 0 || words > numbersMost/64 || above > math.MaxInt64 {
+		return nil, bad
+	}
+	w := &Numbers{high: int64(above) - 1, bits: make([]uint64, words)}
+	if len(rec) > 0 && rec[0] == 0 {
+		if rec = rec[1:]; len(rec) != 8*len(w.bits) || w.high < 0 {
+			return nil, bad
+		}
+		for i := range w.bits {
+			w.bits[i] = binary.LittleEndian.Uint64(rec[8*i:])
+		}
+		if !w.Has(w.high) {
+			return nil, bad
+		}
+		return w, nil
+	}
+	n, low := w.high, w.low()
+	if (len(rec) == 0) != (w.high < 0) {
+		return nil, bad
+	}
+	for used := true; len(rec) > 0; used = !used {
+		length := next()
+		if length == 0 || length > uint64(n-low+1) {
+			return nil, bad
+		}
+		for end := n - int64(length); n > end; n-- {
+			if used {
+				w.bits[n%w.depth()/64] |= 1 << (n % 64)
+			}
+		}
+	}
+	return w, nil
+}
