@@ -108,7 +108,7 @@ type Authenticator interface {
 type Storage interface {
 	Commit(b *store.Batch, done func(error))
 	Page(r store.PageRequest, done func([]store.Stored, error))
-	Receipts(dest store.DestID, done func([]store.PeerReceipts, error))
+	Receipts(dest store.DestID, done func(store.Receipts, error))
 	Expired(after *store.ExpiredRef, before int64, limit int, done func([]store.ExpiredRef, error))
 	Space() store.Space
 }

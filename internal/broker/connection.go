@@ -163,6 +163,7 @@ func (c *Connection) Handle(cmd message.Command) {
 		}
 		return
 	case *message.ShutdownInfo:
+		c.leave()
 		c.close("")
 		return
 	}
@@ -262,6 +263,7 @@ func (c *Connection) remove(cmd *message.RemoveInfo) error {
 			return message.Errorf(message.IllegalState,
 				"Cannot remove a producer that had not been registered: %s", id)
 		}
+		p.leave()
 		c.endProducer(p)
 	case message.SessionID:
 		c.endSession(id, cmd.LastDelivered)
@@ -270,6 +272,7 @@ func (c *Connection) remove(cmd *message.RemoveInfo) error {
 			return err
 		}
 		c.seen = cmd.LastDelivered
+		c.leave()
 	}
 	return nil
 }
@@ -282,6 +285,7 @@ func (c *Connection) endSession(id message.SessionID, last int64) {
 	}
 	for _, p := range sortedProducers(c.producers) {
 		if p.info.ID.SessionID() == id {
+			p.leave()
 			c.endProducer(p)
 		}
 	}

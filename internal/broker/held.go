@@ -149,6 +149,7 @@ func (j *journal) join(first, second part) part {
 		}
 	}
 	out.bytes, out.logs = first.bytes+second.bytes, first.logs+second.logs
+	out.idle = first.idle + second.idle
 	return out
 }
 
@@ -193,9 +194,10 @@ func (j *journal) split() {
 	at := make([]int, len(p.ops)) // in held
 	for i, op := range p.ops {
 		at[i] = -1
-		// Receipts stay in their order.
+		// Receipts stay in their order, and so do numbers of producers.
 		waits := puts[p.notes[i].unit] && op.Kind != store.PutMeta ||
-			op.Kind == store.PutReceipt || op.Kind == store.DropReceipts
+			op.Kind == store.PutReceipt || op.Kind == store.DropReceipts ||
+			op.Kind == store.PutNumber || op.Kind == store.DropNumbers
 		switch {
 		case op.Kind == store.Nothing:
 		case waits:

@@ -100,10 +100,10 @@ func (h *house) Page(r store.PageRequest, done func([]store.Stored, error)) {
 	})
 }
 
-func (h *house) Receipts(d store.DestID, done func([]store.PeerReceipts, error)) {
+func (h *house) Receipts(d store.DestID, done func(store.Receipts, error)) {
 	h.jobs = append(h.jobs, func() {
 		if err := h.unreadable(); err != nil {
-			done(nil, err)
+			done(store.Receipts{}, err)
 			return
 		}
 		done(h.disk.Receipts(d))

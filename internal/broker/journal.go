@@ -46,6 +46,7 @@ type part struct {
 	waits  []wait
 	bytes  int64 // of the messages put
 	logs   int   // puts into logs
+	idle   int   // ops that are no reason to hand the part over
 }
 
 // note is what is remembered of a change. Changes of one unit are one thing to who made them, such
@@ -298,7 +299,15 @@ func (j *journal) touch(d *destination) {
 	}
 }
 
-func (j *journal) collected() bool { return len(j.now.ops) > 0 || len(j.touched) > 0 }
+// addIdle adds a change that goes with whatever is handed over next.
+func (j *journal) addIdle(op store.Op) {
+	j.add(op)
+	j.now.idle++
+}
+
+func (j *journal) collected() bool {
+	return len(j.now.ops) > j.now.idle || len(j.touched) > 0 || j.drained != nil && j.now.idle > 0
+}
 
 // after runs f when everything collected so far is durable: at once when nothing is on its way.
 func (j *journal) after(f func()) {

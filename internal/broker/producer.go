@@ -10,7 +10,9 @@ import (
 type producer struct {
 	info *message.ProducerInfo
 	conn *Connection
-	dest *destination // whose producer count it is in
+	dest *destination   // whose producer count it is in
+	kept []*destination // in whose records of the store its numbers are
+	left bool           // its client closed it
 }
 
 func (c *Connection) addProducer(info *message.ProducerInfo) error {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"hopwire/internal/broker/audit"
-	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
 	"hopwire/internal/store"
@@ -18,8 +17,9 @@ const (
 	receiptsMost = 1 << 18
 )
 
-// loadReceipts makes sure that the receipts of the destination are in memory when the message may
-// have been here before: it comes from a peer, or from a client that failed over to us.
+// loadReceipts makes sure that the receipts of the destination, and the numbers of its producers,
+// are in memory when the message may have been here before, or may come again: it is of a peer, or
+// of a client that fails over.
 func (b *Broker) loadReceipts(a *arrival) outcome {
 	if a.m.Destination.IsAdvisory() {
 		return proceed
@@ -28,9 +28,10 @@ func (b *Broker) loadReceipts(a *arrival) outcome {
 	switch again := func() { b.run(a) }; {
 	case a.peer != nil:
 		loaded = b.withReceipts(b.wireDestination(a.wire), a.peer, again)
-	case a.conn != nil && a.conn.info.FailoverReconnect && a.tx != nil:
+	case !a.comesAgain() || !a.m.Persistent && !a.conn.info.FailoverReconnect:
+	case a.tx != nil:
 		loaded = b.haveReceipts(b.wireDestination(a.wire), a.loaded)
-	case a.conn != nil && a.conn.info.FailoverReconnect:
+	default:
 		loaded = b.haveReceipts(b.wireDestination(a.wire), again)
 	}
 	if loaded {
@@ -77,74 +78,38 @@ func receiptLimit(d *destination, peer *network.Peer) int {
 	return min(receiptsMost, max(receiptsKept, 2*min(peer.Prefetch, prefetchMost)*windows))
 }
 
-// haveReceipts reports whether the receipts of all peers are in memory; if not, f runs when they
-// are, behind all that waited before. Of all peers, since a copy that came by one may come again by
-// another, or from the client that sent it.
+// haveReceipts reports whether the receipts of all peers are in memory, and the store's numbers of
+// producers; if not, f runs when they are, behind all that waited before. Of all peers, since a
+// copy that came by one may come again by another, or from the client that sent it.
 func (b *Broker) haveReceipts(d *destination, f func()) bool {
 	if d.receipts != nil {
 		return true
 	}
-	if !b.opt.Persistent || !d.stores() {
+	topic := d.name.Kind == message.Topic
+	if !b.opt.Persistent || !d.stores() && !topic || topic && !d.headed {
 		d.receipts, d.went = audit.NewReceipts(), nil // nothing was here before
 		return true
 	}
 	d.loading = append(d.loading, f)
 	if len(d.loading) == 1 {
-		from := d.reserved - min(d.reserved, recalled)
-		b.recall(d, from, func() { b.readReceipts(d) })
+		b.readReceipts(d)
 	}
 	return false
-}
-
-// recalled is how far back, in sequences, a queue's stored messages are looked through for numbers
-// of producers: what these send again is of their last.
-const recalled = 5000
-
-// recall has the queue know the producers' numbers of the messages that wait in the store, as those
-// of the last run are forgotten: what a client sends again, as the broker was killed before it
-// answered, is there as a rule. then runs when that is done, or cannot be.
-func (b *Broker) recall(d *destination, from uint64, then func()) {
-	if d.queue == nil || d.gone || from >= d.reserved {
-		then()
-		return
-	}
-	if d.producers == nil {
-		d.producers = newProducers(d)
-	}
-	b.journal.beforeRead(func() {
-		b.journal.storage.Page(store.PageRequest{Dest: d.id, From: store.Seq(from),
-			To: store.Seq(d.reserved), Count: queue.PageCopies, Bytes: queue.PageBytes},
-			func(page []store.Stored, err error) {
-				if err != nil || len(page) == 0 {
-					then()
-					return
-				}
-				for _, s := range page {
-					if s.Message != nil {
-						d.producers.Seen(s.Message.ID)
-					}
-				}
-				b.recall(d, uint64(page[len(page)-1].Seq)+1, then)
-			})
-	})
-}
-
-func newProducers(d *destination) *audit.Producers {
-	return audit.NewProducers(d.policy.MaxProducersToAudit, d.policy.MaxQueueAuditDepth)
 }
 
 // readReceipts reads the receipts of a destination, until it can.
 func (b *Broker) readReceipts(d *destination) {
 	b.journal.beforeRead(func() {
-		b.journal.storage.Receipts(d.id, func(peers []store.PeerReceipts, err error) {
+		b.journal.storage.Receipts(d.id, func(read store.Receipts, err error) {
 			if err != nil && !d.gone {
 				b.tell(Event{Kind: StoreTrouble, Dest: d.name,
-					Text: "the receipts of peers could not be read: " + err.Error()})
+					Text: "the receipts of peers and producers could not be read: " + err.Error()})
 				b.env.After(time.Second, func() { b.readReceipts(d) })
 				return
 			}
 			d.receipts = audit.NewReceipts()
-			for _, p := range peers {
+			b.restoreNumbers(d, read.Producers)
+			for _, p := range read.Peers {
 				if len(p.List) > 0 && !d.gone && b.unseen(p.Peer) {
 					b.dropReceipts(d, p.Peer, p.Next)
 					p.List = nil

@@ -35,7 +35,8 @@ func TestANumberOfAReceiptIsNotGivenAgainAfterARestart(t *testing.T) {
 	if h.receive(p, 5, true) != 1 {
 		t.Error("an arrival after the restart was not answered")
 	}
-	got, err := h.disk.Receipts(d.id)
+	receipts, err := h.disk.Receipts(d.id)
+	got := receipts.Peers
 	if err != nil || len(got) != 1 || len(got[0].List) != 1 || got[0].List[0].N != 6 {
 		t.Errorf("receipts %+v, %v; want number 6 alone", got, err)
 	}
@@ -131,26 +132,6 @@ func TestAResendToATopicIsKnown(t *testing.T) {
 		if len(c.got) != 3 || h.b.counts.Duplicates != 1 {
 			t.Errorf("%s: %v, %d duplicates", d, c.got, h.b.counts.Duplicates)
 		}
-	}
-}
-
-// The broker was killed before it answered: what it stored is known again.
-func TestAResendOfWhatWaitsInTheStoreIsKnownAfterAKill(t *testing.T) {
-	h := open(t, nil, nil)
-	p := h.connect("p", "p", "", nil)
-	for n := range int64(450) { // more than two pages
-		p.produce("p", queueQ, n+1)
-	}
-	h = open(t, h.disk, nil)
-	p = &guest{h: h}
-	p.Connection = h.b.Connect(p, Remote{Address: "test"}, nil)
-	p.do(&message.ConnectionInfo{ID: "p", ClientID: "p", FailoverReconnect: true})
-	p.do(&message.SessionInfo{ID: message.SessionID{Connection: "p", Value: 1}})
-	for _, n := range []int64{1, 449, 450, 451} {
-		p.produce("p", queueQ, n)
-	}
-	if n := h.b.find(queueQ).queue.Len(); n != 451 || h.b.counts.Duplicates != 3 {
-		t.Errorf("%d messages, want 451; %d duplicates, want 3", n, h.b.counts.Duplicates)
 	}
 }
 

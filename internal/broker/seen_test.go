@@ -25,7 +25,7 @@ func (h *house) kept(d message.Destination) (n int) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for _, p := range list {
+	for _, p := range list.Peers {
 		n += len(p.List)
 	}
 	return n

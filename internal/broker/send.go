@@ -211,13 +211,10 @@ func (b *Broker) testReceipt(a *arrival) outcome {
 	if a.peer != nil {
 		return b.claimFromPeer(d, a)
 	}
-	if d.producers == nil {
-		d.producers = newProducers(d)
-	}
 	// What a client that failed over sends again is recognised whatever the policy says.
-	again := a.conn != nil && a.conn.info != nil && a.conn.info.FailoverReconnect
-	known := d.producers.Seen(a.m.ID) && (again || d.policy.EnableAudit && d.name.IsQueue())
-	if !known && a.conn != nil && a.conn.info.FailoverReconnect && d.receipts != nil {
+	again := a.conn != nil && a.conn.info.FailoverReconnect
+	known := b.seen(d, a.m.ID) && (again || d.policy.EnableAudit && d.name.IsQueue())
+	if !known && again && d.receipts != nil {
 		known = d.receipts.Look(message.Receipt(a.m, a.wire, a.m.BrokerPath, b.opt.ID)) !=
 			audit.Unknown
 	}
@@ -277,9 +274,13 @@ func (b *Broker) stamp(a *arrival) outcome {
 
 // deliverSend resolves the names and puts a copy everywhere, in one batch.
 func (b *Broker) deliverSend(a *arrival) outcome {
+	before := len(b.journal.now.copies)
 	for i, t := range b.resolve(a.m) {
 		b.notDone(t.dest, t.m, a, i == 0)
 		b.put(t.dest, t.m, a)
+	}
+	if len(b.journal.now.copies) > before {
+		b.keepNumber(a)
 	}
 	a.settle()
 	return finished

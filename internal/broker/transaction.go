@@ -302,6 +302,7 @@ func (tx *transaction) enact(sends []*arrival, done func()) {
 			continue
 		}
 		b.stamp(a)
+		before := len(b.journal.now.copies)
 		for _, t := range b.resolve(a.m) {
 			if t.dest.queue == nil || b.isRequest(t.dest, t.m) {
 				rest = append(rest, t)
@@ -317,6 +318,9 @@ func (tx *transaction) enact(sends []*arrival, done func()) {
 			reserved := t.dest.queue.Reserve(t.m, b.env.Mono(), tx)
 			b.enqueued(t.dest, reserved, nil)
 			copies = append(copies, committing{t.dest, reserved})
+		}
+		if len(b.journal.now.copies) > before {
+			b.keepNumber(a)
 		}
 	}
 	acked := tx.takeAcked()

@@ -173,8 +173,8 @@ func (s *storage) Page(r store.PageRequest, done func([]store.Stored, error)) {
 }
 
 // Receipts implements broker.Storage.
-func (s *storage) Receipts(dest store.DestID, done func([]store.PeerReceipts, error)) {
-	read(s, func() ([]store.PeerReceipts, error) { return s.disk.store.Receipts(dest) }, done)
+func (s *storage) Receipts(dest store.DestID, done func(store.Receipts, error)) {
+	read(s, func() (store.Receipts, error) { return s.disk.store.Receipts(dest) }, done)
 }
 
 // Expired implements broker.Storage.

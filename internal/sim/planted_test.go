@@ -20,7 +20,7 @@ const plantedSeeds = 400
 type faultyStorage struct {
 	broker.Storage
 	commit   func(b *store.Batch, done func(error))
-	receipts func(d store.DestID, done func([]store.PeerReceipts, error))
+	receipts func(d store.DestID, done func(store.Receipts, error))
 }
 
 func (s faultyStorage) Commit(b *store.Batch, done func(error)) {
@@ -31,7 +31,7 @@ func (s faultyStorage) Commit(b *store.Batch, done func(error)) {
 	s.Storage.Commit(b, done)
 }
 
-func (s faultyStorage) Receipts(d store.DestID, done func([]store.PeerReceipts, error)) {
+func (s faultyStorage) Receipts(d store.DestID, done func(store.Receipts, error)) {
 	if s.receipts != nil {
 		s.receipts(d, done)
 		return
@@ -273,12 +273,12 @@ var planted = []struct {
 	{"receipts are forgotten at a restart", "P3", &Plant{
 		Store: func(_ *Life, s broker.Storage) broker.Storage {
 			return faultyStorage{Storage: s, receipts: func(d store.DestID,
-				done func([]store.PeerReceipts, error)) {
-				s.Receipts(d, func(peers []store.PeerReceipts, err error) {
-					for i := range peers {
-						peers[i].List = nil
+				done func(store.Receipts, error)) {
+				s.Receipts(d, func(r store.Receipts, err error) {
+					for i := range r.Peers {
+						r.Peers[i].List = nil
 					}
-					done(peers, err)
+					done(r, err)
 				})
 			}}
 		}}, func(p *Plan) { p.Crashes, p.Cuts, p.Hop = true, true, true }, false},

@@ -98,8 +98,8 @@ func (c *Committer) Page(r PageRequest, done func([]Stored, error)) {
 }
 
 // Receipts reads the receipts of a destination.
-func (c *Committer) Receipts(dest DestID, done func([]PeerReceipts, error)) {
-	ask(c, done, func() ([]PeerReceipts, error) { return c.store.Receipts(dest) })
+func (c *Committer) Receipts(dest DestID, done func(Receipts, error)) {
+	ask(c, done, func() (Receipts, error) { return c.store.Receipts(dest) })
 }
 
 // Expired reads what expired before a time (ms since the epoch), behind after if that is not nil.

@@ -136,7 +136,7 @@ func TestAReadSeesTheCommitsBeforeItAndAnswersAfterThem(t *testing.T) {
 		c.Page(r, page)
 		c.Commit(put(2), func(err error) { l.add("commit 2 %v", err) })
 		c.Expired(nil, 1, 1, func(e []store.ExpiredRef, err error) { l.add("expired %v %v", e, err) })
-		c.Receipts(1, func(r []store.PeerReceipts, err error) { l.add("receipts %v %v", r, err) })
+		c.Receipts(1, func(r store.Receipts, err error) { l.add("receipts %v %v", r.Peers, err) })
 		expect(t, l, "page 0 <nil>")
 		g.open <- struct{}{}
 		synctest.Wait()

@@ -96,6 +96,18 @@ type PeerReceipts struct {
 	List []Receipt // ascending by N, all N < Next
 }
 
+// Receipts are what tells that something was here before.
+type Receipts struct {
+	Peers     []PeerReceipts
+	Producers []ProducerNumbers
+}
+
+// ProducerNumbers are the numbers that one producer used of a destination.
+type ProducerNumbers struct {
+	Producer message.ProducerID
+	Numbers  *message.Numbers
+}
+
 // Stored is one message as a page read gives it, of a reference the message that it is to. Of a
 // Message everything is kept but its command Header and Data; empty and nil BrokerPath and Cluster
 // are the same.
@@ -132,6 +144,10 @@ const (
 	// one that the log Source has at Seq, put earlier or in the same batch. A key is written once.
 	// Deleting it leaves the log alone. A log is dropped with, or after, all references to it.
 	PutReference
+	// PutNumber uses Dest, ID, Count: the number of the message joins those that its producer used of
+	// Dest, of which as many as Count are kept. One record is written for all of an Apply.
+	PutNumber
+	DropNumbers // Dest, ID: all of its producer
 )
 
 // Op is one change. Only the fields its kind names are set.
@@ -146,6 +162,7 @@ type Op struct {
 	Count      int32
 	Peer       message.BrokerID
 	Receipt    Receipt
+	ID         *message.MessageID // may be part of a message; is not changed
 	Name       string
 	Value      []byte
 }
@@ -216,8 +233,9 @@ type Store interface {
 	// Page reads messages; it sees every batch that was applied before the call.
 	Page(r PageRequest) ([]Stored, error)
 	// Receipts gives the receipts of a destination: of every peer of which one was ever put, also
-	// when all were dropped since, in the order of their names.
-	Receipts(dest DestID) ([]PeerReceipts, error)
+	// when all were dropped since, in the order of their names; and of producers, in the order of
+	// their ids.
+	Receipts(dest DestID) (Receipts, error)
 	// Expired gives stored messages whose expiration is before the time (ms since the epoch),
 	// in the order of expiration, destination and sequence, at most limit: from the first on, or
 	// behind after when it is not nil. References are among them, the messages of logs and of

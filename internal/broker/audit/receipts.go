@@ -1,5 +1,5 @@
 // Package audit recognises messages that were here before: receipts of what peers forwarded, kept
-// durably, and the running numbers of local producers, kept in memory.
+// durably, and the running numbers of local producers, kept durably of those that would send again.
 package audit
 
 import "hopwire/internal/message"

@@ -49,7 +49,8 @@ type work struct {
 	logged   []store.Seq // of a log: what this Apply put
 	putLo    store.Seq   // the current batch put sequences in [putLo, putHi)
 	putHi    store.Seq
-	drops    []message.BrokerID // peers of which receipts were dropped
+	drops    []message.BrokerID   // peers of which receipts were dropped
+	numbered []message.ProducerID // whose numbers changed
 }
 
 // Apply implements store.Store.
@@ -134,6 +135,7 @@ func (a *applier) add(batches []*store.Batch) error {
 			return err
 		}
 		a.dropReceipts(w)
+		a.writeNumbers(w)
 	}
 	return nil
 }
@@ -199,6 +201,10 @@ func (a *applier) op(op *store.Op) error {
 		return a.putReceipt(op)
 	case store.DropReceipts:
 		return a.noteDrop(op)
+	case store.PutNumber:
+		return a.putNumber(op)
+	case store.DropNumbers:
+		a.dropNumbers(op)
 	case store.PutMeta:
 		if op.Value == nil {
 			a.delete(metaKey(op.Name))
@@ -233,7 +239,7 @@ func (a *applier) putHeader(h *store.Header) error {
 	a.s.tidier.live.Add(w.d.weigh(h))
 	switch {
 	case w.role == prepared:
-		a.format = formatThird
+		a.needs(formatThird)
 	case w.role == subscription || h.DeliveredBelow > 0:
 		a.needs(formatSecond)
 	}

@@ -57,6 +57,7 @@ type dest struct {
 	runs     []run     // removed messages in a row at or above laid, at most maxRuns, ascending
 	bodies   span      // sequences that may have a record of their own for the body
 	peers    map[message.BrokerID]*receipts
+	numbers  map[message.ProducerID]*numbers // of those that were put since the start
 }
 
 // weigh takes the sizes from a header, and gives by how much they grew.

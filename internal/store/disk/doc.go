@@ -5,7 +5,8 @@
 // "lock" is locked while a store is open; its text names the holder. "format" tells the format; a
 // newer one is refused. It is 1 until the first subscription, or until the first header says what
 // clients may have had, which is soon: when the first stored message is delivered. From then on it
-// is 2, and from the first prepared branch on 3. A program that knows no such records says that
+// is 2, from the first prepared branch on 3, and from the first number of a producer on 4: with the
+// first persistent send of a client over failover. A program that knows no such records says that
 // the folder is a newer program's.
 // "ballast" takes a quarter of the reserve, to be given back when the disk is full. "db" is
 // pebble's.
@@ -25,6 +26,7 @@
 //	                    of branches; once
 //	R dest peer n       receipt; once
 //	q dest peer         mark below which the receipts of a peer are dropped; rewritable
+//	p dest producer     numbers that a producer used; rewritable
 //	M name              small fact; rewritable
 //
 // A key written once is removed by SingleDelete or under a range, a rewritable one by Delete or
@@ -54,7 +56,7 @@
 // look for expired messages starts where the last one found the first. Receipts are dropped by
 // raising a mark, with a range tombstone every 256.
 //
-// Dropping a destination is five range tombstones, but for one that keeps less than 64 messages of
+// Dropping a destination is six range tombstones, but for one that keeps less than 64 messages of
 // a prepared branch: branches come and go, and each read goes through all range tombstones of the
 // memtable. Its expirations lie elsewhere: they are found
 // when their time comes, not reported, and removed by the next Apply.

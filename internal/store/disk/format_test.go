@@ -104,6 +104,8 @@ func TestAnOlderProgramReadsAFolderOrIsToldThatItIsNewer(t *testing.T) {
 		{"subscription", head(message.Topic, func(h *store.Header) {
 			h.Subscription = &store.Subscription{Name: "s"}
 		}), errNewerFolder},
+		{"numbers of a producer", append(head(message.Queue, same), store.Op{Kind: store.PutNumber,
+			Dest: 1, Count: 64, ID: &message.MessageID{Sequence: 5}}), errNewerFolder},
 		{"prepared branch", head(0, func(h *store.Header) {
 			h.Destination.Name, h.Reserved, h.Prepared = "", 1, &store.Prepared{}
 		}), errNewerFolder},
@@ -116,7 +118,8 @@ func TestAnOlderProgramReadsAFolderOrIsToldThatItIsNewer(t *testing.T) {
 		if err := firstProgram(fs, s); !errors.Is(err, c.want) {
 			t.Errorf("%s: an older program says %v, want %v", c.name, err, c.want)
 		}
-		if s.format == 3 != (c.name == "prepared branch") {
+		if s.format == 3 != (c.name == "prepared branch") ||
+			s.format == 4 != (c.name == "numbers of a producer") {
 			t.Errorf("%s: the folder has format %d", c.name, s.format)
 		}
 		if err := s.Close(); err != nil {

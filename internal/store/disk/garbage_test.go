@@ -95,7 +95,7 @@ func TestNoRecordOutlivesItsMessage(t *testing.T) {
 				of = key[1:]
 			case kindExpiry:
 				of = key[9:]
-			case kindReceipt, kindMark, kindTerms:
+			case kindReceipt, kindMark, kindNumbers, kindTerms:
 				if !keys[string(kindHeader)+key[1:destKeySize]] {
 					t.Fatalf("seed %d: %q is left of a dropped destination", seed, key)
 				}
@@ -117,7 +117,8 @@ func TestNoRecordOutlivesItsMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, kind := range []byte{kindBody, kindFacts, kindExpiry, kindReceipt, kindMark, kindTerms} {
+	for _, kind := range []byte{kindBody, kindFacts, kindExpiry, kindReceipt, kindMark, kindNumbers,
+		kindTerms} {
 		if kinds[kind] == 0 {
 			t.Errorf("no %c record was there to be looked at", kind)
 		}

@@ -16,6 +16,7 @@ const (
 	kindHeader   = 'h'
 	kindMessage  = 'm'
 	kindMark     = 'q'
+	kindNumbers  = 'p'
 	kindReceipt  = 'R'
 	kindTerms    = 's'
 	kindMeta     = 'M'
@@ -88,6 +89,24 @@ func peerOf(key []byte) (message.BrokerID, bool) {
 		return "", false
 	}
 	return message.BrokerID(name[:n]), true
+}
+
+func numbersKey(buf []byte, id store.DestID, p message.ProducerID) []byte {
+	buf = peerKey(buf, kindNumbers, id, message.BrokerID(p.Connection))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(p.Session))
+	return binary.BigEndian.AppendUint64(buf, uint64(p.Value))
+}
+
+// producerOf gives the producer of a key made by numbersKey.
+func producerOf(key []byte) (p message.ProducerID, ok bool) {
+	name, ok := peerOf(key)
+	if rest := len(key) - len(peerKey(nil, kindNumbers, 0, name)); !ok || rest != 16 {
+		return p, false
+	}
+	rest := key[len(key)-16:]
+	return message.ProducerID{Connection: message.ConnectionID(name),
+		Session: int64(binary.BigEndian.Uint64(rest)),
+		Value:   int64(binary.BigEndian.Uint64(rest[8:]))}, true
 }
 
 func metaKey(name string) []byte { return append([]byte{kindMeta}, name...) }

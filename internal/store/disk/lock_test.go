@@ -134,7 +134,7 @@ func TestAJavaLockAndOursExcludeEachOther(t *testing.T) {
 
 func TestTheFormatOfTheFolderIsHeeded(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
-		{"hopwire store 4\n", "it has format 4, this program knows up to 3: use the newer program"},
+		{"hopwire store 5\n", "it has format 5, this program knows up to 4: use the newer program"},
 		{"KahaDB", `format says "KahaDB": this is no Hopwire store`},
 		{"", `format says "": this is no Hopwire store`},
 	} {

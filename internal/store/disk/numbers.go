@@ -10,13 +10,10 @@ import (
 	"hopwire/internal/store"
 )
 
-// Numbers implements store.Store.
-func (s *Store) Numbers(id store.DestID) (out []store.ProducerNumbers, err error) {
-	if err := s.begin(); err != nil {
-		return nil, err
-	}
-	defer s.end()
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: destKey(nil, kindNumbers, id),
+// numbersIn reads the numbers of all producers of a destination.
+func (s *Store) numbersIn(snap *pebble.Snapshot, id store.DestID) (out []store.ProducerNumbers,
+	err error) {
+	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: destKey(nil, kindNumbers, id),
 		UpperBound: destKey(nil, kindNumbers, id+1)})
 	if err != nil {
 		return nil, s.readError(err)
@@ -31,11 +28,11 @@ func (s *Store) Numbers(id store.DestID) (out []store.ProducerNumbers, err error
 		if err != nil {
 			return nil, s.readError(err)
 		}
-		numbers, err := message.ParseNumbers(value)
+		used, err := message.ParseNumbers(value)
 		if err != nil {
 			return nil, s.corruptNumbers(id, producer, err)
 		}
-		out = append(out, store.ProducerNumbers{Producer: producer, Numbers: numbers})
+		out = append(out, store.ProducerNumbers{Producer: producer, Numbers: used})
 	}
 	if err := it.Error(); err != nil {
 		return nil, s.readError(err)

@@ -13,24 +13,25 @@ import (
 )
 
 // Receipts implements store.Store. A peer all of whose receipts were dropped has its mark left.
-func (s *Store) Receipts(id store.DestID) ([]store.PeerReceipts, error) {
+func (s *Store) Receipts(id store.DestID) (out store.Receipts, err error) {
 	if err := s.begin(); err != nil {
-		return nil, err
+		return out, err
 	}
 	defer s.end()
 	snap := s.db.NewSnapshot()
 	defer snap.Close()
 	peers, err := s.peersOf(snap, id)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	for i := range peers {
 		if err := s.receiptsOf(snap, id, &peers[i]); err != nil {
-			return nil, err
+			return out, err
 		}
 	}
 	slices.SortFunc(peers, func(a, b store.PeerReceipts) int { return cmp.Compare(a.Peer, b.Peer) })
-	return peers, nil
+	producers, err := s.numbersIn(snap, id)
+	return store.Receipts{Peers: peers, Producers: producers}, err
 }
 
 // peersOf gives the peers that have receipts or a mark; Next is the mark.

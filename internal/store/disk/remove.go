@@ -183,7 +183,8 @@ func (a *applier) drop(id store.DestID) error {
 	if w.role == prepared {
 		return a.dropPrepared(w)
 	}
-	for _, kind := range []byte{kindMessage, kindBody, kindFacts, kindReceipt, kindMark} {
+	for _, kind := range []byte{kindMessage, kindBody, kindFacts, kindReceipt, kindMark,
+		kindNumbers} {
 		a.key, a.stop = destKey(a.key[:0], kind, id), destKey(a.stop[:0], kind, id+1)
 		a.deleteRange(a.key, a.stop)
 	}

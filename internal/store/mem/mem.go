@@ -148,18 +148,21 @@ func (s *Store) Page(r store.PageRequest) ([]store.Stored, error) {
 }
 
 // Receipts implements store.Store.
-func (s *Store) Receipts(id store.DestID) ([]store.PeerReceipts, error) {
+func (s *Store) Receipts(id store.DestID) (out store.Receipts, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.now.dests[id]
 	if d == nil {
-		return nil, s.open()
+		return out, s.open()
 	}
-	var out []store.PeerReceipts
 	for _, peer := range slices.Sorted(maps.Keys(d.receipts)) {
 		p := *d.receipts[peer]
 		p.List = slices.Clone(p.List)
-		out = append(out, p)
+		out.Peers = append(out.Peers, p)
+	}
+	for _, producer := range slices.SortedFunc(maps.Keys(d.numbers), message.ProducerID.Compare) {
+		out.Producers = append(out.Producers, store.ProducerNumbers{Producer: producer,
+			Numbers: d.numbers[producer].Clone()})
 	}
 	return out, s.open()
 }

@@ -16,6 +16,7 @@ type dest struct {
 	prepared bool          // likewise: it keeps what a prepared branch sent
 	msgs     list
 	receipts map[message.BrokerID]*store.PeerReceipts
+	numbers  map[message.ProducerID]*message.Numbers
 }
 
 // state is what a store holds at one moment.
@@ -97,6 +98,12 @@ func (s *state) op(op *store.Op) error {
 		return s.putReceipt(op)
 	case store.DropReceipts:
 		s.dropReceipts(op)
+	case store.PutNumber:
+		s.putNumber(op)
+	case store.DropNumbers:
+		if d := s.dests[op.Dest]; d != nil {
+			delete(d.numbers, op.ID.Producer)
+		}
 	case store.PutMeta:
 		if op.Value == nil {
 			delete(s.meta, op.Name)
@@ -301,6 +308,14 @@ func (s *state) dropReceipts(op *store.Op) {
 	p.List = p.List[i:]
 }
 
+func (s *state) putNumber(op *store.Op) {
+	d := s.dest(op.Dest)
+	if d.numbers == nil {
+		d.numbers = map[message.ProducerID]*message.Numbers{}
+	}
+	d.numbers[op.ID.Producer] = d.numbers[op.ID.Producer].With(op.ID.Sequence, int(op.Count))
+}
+
 // sweep forgets removed messages in expiring once they are the greater part.
 func (s *state) sweep() {
 	if s.removed <= 64 || s.removed <= len(s.expiring)/2 {
@@ -428,6 +443,12 @@ func (s *state) clone() *state {
 			for peer, p := range d.receipts {
 				cd.receipts[peer] = &store.PeerReceipts{Peer: peer, Next: p.Next,
 					List: slices.Clone(p.List)}
+			}
+		}
+		if d.numbers != nil {
+			cd.numbers = make(map[message.ProducerID]*message.Numbers, len(d.numbers))
+			for producer, w := range d.numbers {
+				cd.numbers[producer] = w.Clone()
 			}
 		}
 		c.dests[id] = cd

@@ -113,7 +113,8 @@ func receiptNumbersOnlyRise(t *testing.T, w World) {
 		{Kind: store.DropReceipts, Dest: 1, Peer: "never", Receipt: store.Receipt{N: 700}}}})
 	closeStore(t, s)
 	s = open(t, w)
-	got, err := s.Receipts(1)
+	receipts, err := s.Receipts(1)
+	got := receipts.Peers
 	if err != nil || len(got) != 1 || got[0].Peer != "p" || got[0].Next != 4 || len(got[0].List) > 0 {
 		t.Errorf("after all were dropped: %+v, %v; want nothing of p, next 4", got, err)
 	}

@@ -99,10 +99,14 @@ func (k *maker) action(b *store.Batch) {
 		k.receipt(b, id, 600)
 	case p < 26:
 		k.dropReceipts(b, id)
+	case p < 28:
+		k.number(b, id, 1+k.r.IntN(20))
 	case p < 29:
+		k.dropNumbers(b, id)
+	case p < 32:
 		k.add(b, store.Op{Kind: store.PutMeta, Name: fmt.Sprint("m", k.r.IntN(3)),
 			Value: fmt.Append(nil, k.r.Uint32())})
-	case p < 31:
+	case p < 34:
 		k.add(b, store.Op{Kind: store.PutMeta, Name: fmt.Sprint("m", k.r.IntN(3))},
 			store.Op{Kind: store.Nothing})
 	case k.isLog(id):

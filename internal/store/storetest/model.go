@@ -23,6 +23,13 @@ type modelDest struct {
 	header   *store.Header
 	msgs     map[store.Seq]modelMsg
 	receipts map[message.BrokerID]store.PeerReceipts
+	numbers  map[message.ProducerID]modelNumbers
+}
+
+// modelNumbers are all numbers that a producer ever used, and of how many the store was to know.
+type modelNumbers struct {
+	used  []int64
+	depth int64
 }
 
 // modelMsg is a message, or a reference to the one that source has.
@@ -41,7 +48,8 @@ func (m *model) dest(id store.DestID) *modelDest {
 	d := m.dests[id]
 	if d == nil {
 		d = &modelDest{msgs: map[store.Seq]modelMsg{},
-			receipts: map[message.BrokerID]store.PeerReceipts{}}
+			receipts: map[message.BrokerID]store.PeerReceipts{},
+			numbers:  map[message.ProducerID]modelNumbers{}}
 		m.dests[id] = d
 	}
 	return d
@@ -81,6 +89,12 @@ func (m *model) apply(b *store.Batch) {
 					func(r store.Receipt) bool { return r.N < op.Receipt.N })
 				d.receipts[op.Peer] = p
 			}
+		case store.PutNumber:
+			d := m.dest(op.Dest)
+			n := d.numbers[op.ID.Producer]
+			d.numbers[op.ID.Producer] = n.with(op.ID.Sequence, int64(op.Count))
+		case store.DropNumbers:
+			delete(m.dest(op.Dest).numbers, op.ID.Producer)
 		case store.PutMeta:
 			m.meta[op.Name] = op.Value
 			if op.Value == nil {
@@ -258,10 +272,10 @@ func (m *model) verifyDest(s store.Store, r *rand.Rand, id store.DestID) error {
 	for _, peer := range slices.Sorted(maps.Keys(m.dests[id].receipts)) {
 		want = append(want, m.dests[id].receipts[peer])
 	}
-	if !slices.EqualFunc(got, want, sameReceipts) {
+	if !slices.EqualFunc(got.Peers, want, sameReceipts) {
 		return fmt.Errorf("Receipts(%d) = %v, want %v", id, got, want)
 	}
-	return nil
+	return m.verifyNumbers(got.Producers, id)
 }
 
 func sameReceipts(a, b store.PeerReceipts) bool {

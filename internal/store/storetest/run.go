@@ -66,6 +66,9 @@ func Run(t *testing.T, fresh func() World) {
 	t.Run("a number of a receipt is not given twice", func(t *testing.T) {
 		receiptNumbersOnlyRise(t, fresh())
 	})
+	t.Run("numbers of producers go on after a restart", func(t *testing.T) {
+		numbersGoOn(t, fresh())
+	})
 	t.Run("a closed store answers nothing", func(t *testing.T) {
 		closedAnswersNothing(t, open(t, fresh()))
 	})

@@ -1,0 +1,100 @@
+package broker
+
+import (
+	"slices"
+
+	"hopwire/internal/broker/audit"
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// A client over failover sends again what it had no answer for, under the same numbers. So the
+// numbers of what it sent are in the store as what it sent is: each in the batch of its message,
+// and there also when that was consumed before it was written. One record has all that a producer
+// used of a destination. It goes when the client closes the producer; what clients leave that just
+// vanish is bounded by the policy's maxProducersToAudit.
+
+// seen records the number of an arrival, and reports whether it was used before.
+func (b *Broker) seen(d *destination, id message.MessageID) bool {
+	was := b.producersOf(d).Seen(id)
+	b.dropEvicted(d)
+	return was
+}
+
+func (b *Broker) producersOf(d *destination) *audit.Producers {
+	if d.producers == nil {
+		d.producers = audit.NewProducers(d.policy.MaxProducersToAudit, d.policy.MaxQueueAuditDepth)
+	}
+	return d.producers
+}
+
+// comesAgain reports whether an arrival may be sent again after a restart of the broker: its client
+// is one that fails over, or it was in a branch that was prepared, of whoever.
+func (a *arrival) comesAgain() bool {
+	switch {
+	case a.internal || a.peer != nil || !audit.Numbered(a.m.ID):
+		return false
+	case a.conn == nil:
+		return true
+	}
+	return (a.conn.info.FaultTolerant || a.conn.info.FailoverReconnect) && !a.producer.left
+}
+
+// keepNumber has the store remember the number of an arrival of which it gets a copy in this unit.
+func (b *Broker) keepNumber(a *arrival) {
+	d := b.find(firstOf(a.wire))
+	if d == nil || d.producers == nil || d.name.IsTemp() || !a.comesAgain() {
+		return
+	}
+	b.journal.add(store.Op{Kind: store.PutNumber, Dest: d.id, ID: &a.m.ID,
+		Count: int32(d.producers.Depth())})
+	if !d.headed { // a topic whose messages are not stored has none else
+		b.journal.touch(d)
+	}
+	p := a.producer
+	if d.producers.Keep(a.m.ID.Producer, p) && p != nil && p.info.ID == a.m.ID.Producer &&
+		!slices.Contains(p.kept, d) {
+		p.kept = append(p.kept, d)
+	}
+}
+
+// leave says that the client closed the producer: it sends nothing of it again.
+func (p *producer) leave() {
+	p.left = true
+	for _, d := range p.kept {
+		if !d.gone && d.producers.Release(p.info.ID) {
+			p.conn.b.dropNumbers(d, p.info.ID)
+		}
+	}
+	p.kept = nil
+}
+
+// leave says that the client closed the connection.
+func (c *Connection) leave() {
+	for _, p := range sortedProducers(c.producers) {
+		p.leave()
+	}
+}
+
+func (b *Broker) dropEvicted(d *destination) {
+	for _, id := range d.producers.Evicted() {
+		b.dropNumbers(d, id)
+	}
+}
+
+// dropNumbers lets the store forget a producer, when it writes next.
+func (b *Broker) dropNumbers(d *destination, id message.ProducerID) {
+	b.journal.addIdle(store.Op{Kind: store.DropNumbers, Dest: d.id,
+		ID: &message.MessageID{Producer: id}})
+}
+
+// restoreNumbers adds what the store has of a destination's producers.
+func (b *Broker) restoreNumbers(d *destination, list []store.ProducerNumbers) {
+	if len(list) == 0 || d.gone {
+		return
+	}
+	for _, p := range list {
+		b.producersOf(d).Restore(p.Producer, p.Numbers)
+	}
+	b.dropEvicted(d)
+}
