@@ -67,9 +67,6 @@ func (c *checker) once(f *Fate) bool {
 		return false
 	}
 	ends := c.r.p.Crashes || c.r.p.Stops
-	if f.Resent && ends {
-		return false // a broker knows its producers' messages as long as it lives
-	}
 	return !ends || f.Persistent && !c.r.p.Ahead
 }
 

@@ -31,6 +31,7 @@ type Client struct {
 	onDown    func()
 	steady    bool     // every connection has the same client id
 	unsure    []unsure // sent, wants an answer and has none
+	failover  bool     // it comes back by Reconnect
 	// Refusals are the errors that the broker reported without being asked.
 	Refusals []string
 }
@@ -71,8 +72,9 @@ type unsure struct {
 }
 
 // Reconnect is Connect as failover does it: under the same ids, and what had no answer is sent
-// again.
+// again. A client that fails over opens its first connection so, too.
 func (c *Client) Reconnect(n *Node) bool {
+	c.failover = true
 	if c.conns == 0 || c.node != nil {
 		return c.Connect(n)
 	}
@@ -100,7 +102,7 @@ func (c *Client) open(n *Node, again bool) {
 	n.life.accept(s.ends[1], 0, "openwire")
 	c.w.trace("%s: connects to %s", c.name, n.cfg.Name)
 	c.send(&message.ConnectionInfo{ID: c.id, ClientID: c.clientID(),
-		FaultTolerant: again, FailoverReconnect: again})
+		FaultTolerant: c.failover, FailoverReconnect: again})
 	c.send(&message.SessionInfo{ID: message.SessionID{Connection: c.id, Value: 1}})
 	c.send(&message.ProducerInfo{ID: c.producer()})
 }

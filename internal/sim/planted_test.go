@@ -136,14 +136,14 @@ func (e lossyEnv) After(d time.Duration, f func()) loop.Timer {
 	return e.Env.After(d, f)
 }
 
-// dropReceipts takes the receipts out of a batch whose put was cancelled.
-func dropReceipts(b *store.Batch) {
+// dropOfCancelled takes operations of a kind out of a batch of which a put was cancelled.
+func dropOfCancelled(b *store.Batch, kind store.OpKind) {
 	cancelled := false
 	for _, op := range b.Ops {
 		cancelled = cancelled || op.Kind == store.Nothing
 	}
 	for i := range b.Ops {
-		if cancelled && b.Ops[i].Kind == store.PutReceipt {
+		if cancelled && b.Ops[i].Kind == kind {
 			b.Ops[i] = store.Op{}
 		}
 	}
@@ -284,12 +284,22 @@ var planted = []struct {
 		}}, func(p *Plan) { p.Crashes, p.Cuts, p.Hop = true, true, true }, false},
 	{"a cancelled put takes its receipt along", "P3", commitPlant(
 		func(s broker.Storage, b *store.Batch, done func(error)) {
-			dropReceipts(b)
+			dropOfCancelled(b, store.PutReceipt)
 			s.Commit(b, done)
 		}), func(p *Plan) {
 		p.Crashes, p.SlowDisks, p.Cuts, p.Clogs, p.Detect = true, true, true, true, 0
 		p.Resend, p.Twin, p.Consumers = false, false, 5
 	}, true},
+	{"numbers of producers are forgotten at a restart", "P3", &Plant{
+		Store: func(_ *Life, s broker.Storage) broker.Storage {
+			return faultyStorage{Storage: s, receipts: func(d store.DestID,
+				done func(store.Receipts, error)) {
+				s.Receipts(d, func(r store.Receipts, err error) {
+					r.Producers = nil
+					done(r, err)
+				})
+			}}
+		}}, func(p *Plan) { p.Crashes, p.SlowDisks, p.Resend = true, true, true }, false},
 	{"acknowledgements by message id come late", "P2", localPlant(lateAcks),
 		func(p *Plan) { p.Replay, p.Hop, p.Delay = true, true, 0 }, false},
 	{"every third arrival is late", "P7", localPlant(func(l *Life, f *faultyLocal) {
