@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,8 +199,11 @@ func (s *script) dialed(uri string, opts ...Option) (*Conn, *peer) {
 		results <- result{conn, err}
 	}()
 	p := s.accept()
-	p.welcome(false)
+	info := p.welcome(false)
 	r := <-results
+	if over := strings.HasPrefix(uri, "failover:"); info.FaultTolerant != over {
+		s.t.Errorf("faultTolerant is %t, over failover is %t", info.FaultTolerant, over)
+	}
 	ok(s.t, r.err)
 	s.t.Cleanup(func() { cut(r.conn) })
 	return r.conn, p

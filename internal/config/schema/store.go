@@ -28,6 +28,10 @@ var storeElements = []*Element{
 		attr("databaseLockedWaitDelay", Millis, "10000", Tolerated, ""),
 		attr("stopOnError", Bool, "false", Tolerated, ""),
 		attr("locker", Object, "", Later, ""),
+		attr("maxFailoverProducersToTrack", Text, "", Tolerated,
+			"of each destination as many as maxProducersToAudit of its policyEntry"),
+		attr("failoverProducersAuditDepth", Text, "", Tolerated,
+			"maxQueueAuditDepth of the policyEntry"),
 		attr("brokerService", Object, "", Tolerated, ""),
 		attr("scheduledThreadPoolExecutor", Object, "", Tolerated, ""),
 		attr("transactionIdTransformer", Object, "", Tolerated, ""),
@@ -36,8 +40,7 @@ var storeElements = []*Element{
 		"brokerName journalMaxFileLength journalMaxWriteBatchSize indexWriteBatchSize "+
 			"indexCacheSize indexLFUEvictionFactor directoryArchive preallocationScope "+
 			"preallocationStrategy checkpointInterval "+
-			"cleanupInterval maxAsyncJobs maxFailoverProducersToTrack failoverProducersAuditDepth "+
-			"compactAcksAfterNoGC dataFileFactory", tolerated(Bool,
+			"cleanupInterval maxAsyncJobs compactAcksAfterNoGC dataFileFactory", tolerated(Bool,
 			"archiveCorruptedIndex archiveDataLogs checkForCorruptJournalFiles "+
 				"checksumJournalFiles cleanupOnStop compactAcksIgnoresStoreGrowth "+
 				"concurrentStoreAndDispatchQueues concurrentStoreAndDispatchTopics "+
