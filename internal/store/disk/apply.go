@@ -46,8 +46,9 @@ type work struct {
 	terms    *terms
 	dropped  bool
 	deleted  []store.Seq
-	logged   []store.Seq // of a log: what this Apply put
-	putLo    store.Seq   // the current batch put sequences in [putLo, putHi)
+	logged   []store.Seq          // of a log: what this Apply put
+	pieces   map[store.Seq]uint64 // how many pieces the bodies have that this Apply put in some
+	putLo    store.Seq            // the current batch put sequences in [putLo, putHi)
 	putHi    store.Seq
 	drops    []message.BrokerID   // peers of which receipts were dropped
 	numbered []message.ProducerID // whose numbers changed
@@ -101,16 +102,18 @@ func (s *Store) Apply(batches []*store.Batch) error {
 func batchSize(batches []*store.Batch) int {
 	size := int64(0)
 	for _, b := range batches {
-		size += b.Bytes + int64(len(b.Ops))*opSize
+		size += b.Bytes + b.Bytes>>opShare + int64(len(b.Ops))*opSize
 	}
 	return int(min(size, mostBatch))
 }
 
-// opSize is about what the keys and small values of an operation take; mostBatch is the largest
-// batch that memory is made for at once.
+// opSize is about what the keys and small values of an operation take; a part of 2^opShare of the
+// bytes is room for the keys of pieces. mostBatch is the largest batch that memory is made for at
+// once.
 const (
-	opSize    = 100
-	mostBatch = 64 << 20
+	opSize    = 200
+	opShare   = 12
+	mostBatch = 1 << 30
 )
 
 // add fills the pebble batch.
@@ -257,21 +260,26 @@ func (a *applier) putMessage(op *store.Op) {
 		w.logged = append(w.logged, op.Seq)
 	}
 	size := len(m.Properties) + len(m.Content)
-	apart := size > a.s.opts.InlineBytes
-	a.value, a.head = appendRecord(a.value[:0], a.head, m, apart)
-	inline := size
-	if apart {
-		inline = 0
+	inline, where := 0, uint64(0)
+	switch {
+	case size > a.s.opts.PieceBytes:
+		where = flagPieces
+		a.putPieces(w, op, size)
+	case size > a.s.opts.InlineBytes:
+		where = flagBodyApart
 		w.d.bodies.add(op.Seq)
 		body := a.b.SetDeferred(seqKeySize, size)
 		seqKey(body.Key[:0], kindBody, op.Dest, op.Seq)
 		copy(body.Value[copy(body.Value, m.Properties):], m.Content)
 		_ = body.Finish()
+	default:
+		inline = size
 	}
+	a.value, a.head = appendRecord(a.value[:0], a.head, m, where)
 	rec := a.b.SetDeferred(seqKeySize, len(a.value)+inline)
 	seqKey(rec.Key[:0], kindMessage, op.Dest, op.Seq)
 	n := copy(rec.Value, a.value)
-	if !apart {
+	if where == 0 {
 		n += copy(rec.Value[n:], m.Properties)
 		copy(rec.Value[n:], m.Content)
 	}

@@ -56,6 +56,7 @@ type dest struct {
 	gone     int       // of a subscription: references removed since laid was raised
 	runs     []run     // removed messages in a row at or above laid, at most maxRuns, ascending
 	bodies   span      // sequences that may have a record of their own for the body
+	pieces   span      // sequences that may have their body in pieces
 	peers    map[message.BrokerID]*receipts
 	numbers  map[message.ProducerID]*numbers // of those that were put since the start
 }

@@ -5,9 +5,9 @@
 // "lock" is locked while a store is open; its text names the holder. "format" tells the format; a
 // newer one is refused. It is 1 until the first subscription, or until the first header says what
 // clients may have had, which is soon: when the first stored message is delivered. From then on it
-// is 2, from the first prepared branch on 3, and from the first number of a producer on 4: with the
-// first persistent send of a client over failover. A program that knows no such records says that
-// the folder is a newer program's.
+// is 2, from the first prepared branch on 3, from the first number of a producer on 4 (with the first
+// persistent send of a client over failover), and from the first body in pieces on 5. A program that
+// knows no such records says that the folder is a newer program's.
 // "ballast" takes a quarter of the reserve, to be given back when the disk is full. "db" is
 // pebble's.
 //
@@ -21,12 +21,14 @@
 //	m dest seq          message: flags, ids, headers, and properties and body up to InlineBytes; once
 //	                    in a subscription a reference: the id of the log that has it at seq; once
 //	b dest seq          properties and body of a larger message; once
+//	p dest seq n        piece n, of 4 bytes, of those of one that is larger than PieceBytes; once
+//	c dest seq          how many pieces there are; once
 //	d dest seq          facts that change: the redelivery count; rewritable
 //	e time dest seq     expiration, ms since the epoch with the sign bit turned; not of logs, nor
 //	                    of branches; once
 //	R dest peer n       receipt; once
 //	q dest peer         mark below which the receipts of a peer are dropped; rewritable
-//	p dest producer     numbers that a producer used; rewritable
+//	n dest producer     numbers that a producer used; rewritable
 //	M name              small fact; rewritable
 //
 // A key written once is removed by SingleDelete or under a range, a rewritable one by Delete or
@@ -56,14 +58,14 @@
 // look for expired messages starts where the last one found the first. Receipts are dropped by
 // raising a mark, with a range tombstone every 256.
 //
-// Dropping a destination is six range tombstones, but for one that keeps less than 64 messages of
-// a prepared branch: branches come and go, and each read goes through all range tombstones of the
-// memtable. Its expirations lie elsewhere: they are found
+// Dropping a destination is six range tombstones, eight from format 5 on, but for one that keeps
+// less than 64 messages of a prepared branch: branches come and go, and each read goes through all
+// range tombstones of the memtable. Its expirations lie elsewhere: they are found
 // when their time comes, not reported, and removed by the next Apply.
 //
 // What is remembered in memory of a destination (dest) does not grow with its backlog: where its
-// head is, in which span of sequences bodies and facts of their own may be. Start-up reads headers
-// and terms only; the spans are found by four seeks when the first message is removed.
+// head is, in which span of sequences bodies, pieces and facts of their own may be. Start-up reads
+// headers and terms only; the spans are found by six seeks when the first message is removed.
 //
 // # Failures
 //

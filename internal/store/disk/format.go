@@ -15,13 +15,15 @@ import (
 // The formats of a folder. It begins with the first, and is raised by the first Apply that puts
 // what programs of the last cannot read: to the second by a message of a log, a subscription, or a
 // header that tells what clients may have had (DeliveredBelow), to the third by a prepared branch,
-// to the fourth by the numbers of a producer. Until then an older program may have it back.
+// to the fourth by the numbers of a producer, to the fifth by a body in pieces. Until then an older
+// program may have it back.
 const (
 	formatFirst  = 1
 	formatSecond = 2
 	formatThird  = 3
 	formatFourth = 4
-	formatNewest = formatFourth
+	formatFifth  = 5
+	formatNewest = formatFifth
 )
 
 const (

@@ -87,6 +87,8 @@ func TestAnOlderProgramReadsAFolderOrIsToldThatItIsNewer(t *testing.T) {
 		return []store.Op{{Kind: store.PutHeader, Header: h}}
 	}
 	put := store.Op{Kind: store.PutMessage, Dest: 1, Seq: 5, Message: &message.Message{}}
+	large := store.Op{Kind: store.PutMessage, Dest: 1, Seq: 5, Message: &message.Message{
+		Content: make([]byte, 3001)}}
 	same := func(*store.Header) {}
 	for _, c := range []struct {
 		name string
@@ -94,6 +96,7 @@ func TestAnOlderProgramReadsAFolderOrIsToldThatItIsNewer(t *testing.T) {
 		want error
 	}{
 		{"queue", append(head(message.Queue, same), put), nil},
+		{"body in pieces", append(head(message.Queue, same), large), errNewerFolder},
 		{"marks of peers", head(message.Queue, func(h *store.Header) {
 			h.ForwardedBelow = map[message.BrokerID]store.Seq{"a": 7, "b": 300}
 		}), nil},
@@ -119,7 +122,8 @@ func TestAnOlderProgramReadsAFolderOrIsToldThatItIsNewer(t *testing.T) {
 			t.Errorf("%s: an older program says %v, want %v", c.name, err, c.want)
 		}
 		if s.format == 3 != (c.name == "prepared branch") ||
-			s.format == 4 != (c.name == "numbers of a producer") {
+			s.format == 4 != (c.name == "numbers of a producer") ||
+			s.format == 5 != (c.name == "body in pieces") {
 			t.Errorf("%s: the folder has format %d", c.name, s.format)
 		}
 		if err := s.Close(); err != nil {

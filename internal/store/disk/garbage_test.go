@@ -55,6 +55,7 @@ func (s *Store) checkReferences(t *testing.T) (n int) {
 func openMem(t *testing.T, fs vfs.FS) *Store {
 	t.Helper()
 	s, err := Open(context.Background(), Options{Dir: "d", FS: fs, InlineBytes: 1000,
+		PieceBytes:    3000,
 		MemTableBytes: 1 << 20, NoWait: true})
 	if err != nil {
 		t.Fatal(err)
@@ -91,8 +92,10 @@ func TestNoRecordOutlivesItsMessage(t *testing.T) {
 			kinds[key[0]]++
 			var of string
 			switch key[0] {
-			case kindBody, kindFacts:
+			case kindBody, kindFacts, kindCount:
 				of = key[1:]
+			case kindPiece:
+				of = key[1:seqKeySize]
 			case kindExpiry:
 				of = key[9:]
 			case kindReceipt, kindMark, kindNumbers, kindTerms:
@@ -117,8 +120,8 @@ func TestNoRecordOutlivesItsMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, kind := range []byte{kindBody, kindFacts, kindExpiry, kindReceipt, kindMark, kindNumbers,
-		kindTerms} {
+	for _, kind := range []byte{kindBody, kindPiece, kindCount, kindFacts, kindExpiry, kindReceipt,
+		kindMark, kindNumbers, kindTerms} {
 		if kinds[kind] == 0 {
 			t.Errorf("no %c record was there to be looked at", kind)
 		}
@@ -143,6 +146,8 @@ func TestALogsMessagesAreRemovedBelowItsHead(t *testing.T) {
 		{"large", 2000, 1, 1, apartSize},
 		{"large with holes", 2000, 50, 1, 1},
 		{"large with holes, put and ended at once", 2000, 50, 40, 1},
+		{"in pieces", 7000, 1, 1, apartSize},
+		{"in pieces, with holes, put and ended at once", 7000, 50, 40, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fs := vfs.NewMem()
@@ -169,7 +174,8 @@ func TestALogsMessagesAreRemovedBelowItsHead(t *testing.T) {
 				if n := left[kindMessage]; n > c.most+10 {
 					t.Fatalf("after %d messages %d are left, want at most %d below the head", i, n, c.most)
 				}
-				if n := left[kindBody]; n > left[kindMessage] || left[kindExpiry] > 0 {
+				if n := max(left[kindBody], left[kindCount], left[kindPiece]/3); n > left[kindMessage] ||
+					left[kindExpiry] > 0 {
 					t.Fatalf("after %d messages %v records are left", i, left)
 				}
 			}

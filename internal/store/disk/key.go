@@ -11,17 +11,20 @@ import (
 // The first byte of a key says what the record is; the table is in the package comment.
 const (
 	kindBody     = 'b'
+	kindCount    = 'c'
 	kindFacts    = 'd'
 	kindExpiry   = 'e'
 	kindHeader   = 'h'
 	kindMessage  = 'm'
+	kindPiece    = 'p'
 	kindMark     = 'q'
-	kindNumbers  = 'p'
+	kindNumbers  = 'n'
 	kindReceipt  = 'R'
 	kindTerms    = 's'
 	kindMeta     = 'M'
 	destKeySize  = 9
 	seqKeySize   = 17
+	pieceKeySize = 21
 	expirySize   = 25
 	receiptValue = len(store.Key{})
 )
@@ -41,6 +44,11 @@ func seqOf(key []byte) store.Seq {
 		return 0
 	}
 	return store.Seq(binary.BigEndian.Uint64(key[destKeySize:]))
+}
+
+// pieceKey is the key of a piece of a body.
+func pieceKey(buf []byte, id store.DestID, seq store.Seq, n uint64) []byte {
+	return binary.BigEndian.AppendUint32(seqKey(buf, kindPiece, id, seq), uint32(n))
 }
 
 // expiryKey orders by time; the sign bit is turned so that times before 1970 come first.

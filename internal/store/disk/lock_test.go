@@ -134,7 +134,7 @@ func TestAJavaLockAndOursExcludeEachOther(t *testing.T) {
 
 func TestTheFormatOfTheFolderIsHeeded(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
-		{"hopwire store 5\n", "it has format 5, this program knows up to 4: use the newer program"},
+		{"hopwire store 6\n", "it has format 6, this program knows up to 5: use the newer program"},
 		{"KahaDB", `format says "KahaDB": this is no Hopwire store`},
 		{"", `format says "": this is no Hopwire store`},
 	} {
@@ -224,7 +224,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{disk.Options{Dir: "x", MemTableBytes: 1},
 			"store: MemTableBytes is 1: use 1 MiB to 64 MiB"},
 		{disk.Options{Dir: "x", Poll: -1},
-			"store: CacheBytes, InlineBytes and Poll must not be negative"},
+			"store: CacheBytes, InlineBytes, PieceBytes and Poll must not be negative"},
 	} {
 		if _, err := disk.Open(context.Background(), c.o); err == nil || err.Error() != c.want {
 			t.Errorf("%+v: %v, want %s", c.o, err, c.want)

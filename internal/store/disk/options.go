@@ -45,6 +45,7 @@ type Options struct {
 	MemTableBytes int64
 	CacheBytes    int64         // of decompressed blocks, default 32 MiB
 	InlineBytes   int           // larger bodies get a record of their own; default 4096
+	PieceBytes    int           // still larger ones get one for each so many bytes; default 192 KiB
 	Poll          time.Duration // how often space, and a lock, is looked at; default 500 ms
 
 	// FS is where files are, nil for the operating system's. Tests put their own here; the
@@ -52,7 +53,11 @@ type Options struct {
 	FS vfs.FS
 }
 
-const defaultMemTable = 16 << 20
+const (
+	defaultMemTable = 16 << 20
+	// defaultPiece makes blocks of tables whose memory pebble uses again: those below 256 KiB.
+	defaultPiece = 192 << 10
+)
 
 // fit makes the default memtable smaller on a small file system: its logs are on it.
 func (o *Options) fit(fs vfs.FS) {
@@ -75,6 +80,9 @@ func (o Options) withDefaults() Options {
 	if o.InlineBytes == 0 {
 		o.InlineBytes = 4096
 	}
+	if o.PieceBytes == 0 {
+		o.PieceBytes = defaultPiece
+	}
 	if o.Poll == 0 {
 		o.Poll = 500 * time.Millisecond
 	}
@@ -90,9 +98,9 @@ func (o Options) Validate() error {
 	case o.MemTableBytes < 1<<20 || o.MemTableBytes > 64<<20:
 		return message.Errorf(message.IllegalState,
 			"store: MemTableBytes is %d: use 1 MiB to 64 MiB", o.MemTableBytes)
-	case o.CacheBytes < 0 || o.InlineBytes < 0 || o.Poll < 0:
+	case o.CacheBytes < 0 || o.InlineBytes < 0 || o.PieceBytes < 0 || o.Poll < 0:
 		return message.Errorf(message.IllegalState,
-			"store: CacheBytes, InlineBytes and Poll must not be negative")
+			"store: CacheBytes, InlineBytes, PieceBytes and Poll must not be negative")
 	}
 	return nil
 }

@@ -50,7 +50,9 @@ func (a *applier) dropPrepared(w *work) error {
 	}
 	if w.reserved <= fewSize {
 		for seq := store.Seq(1); seq < w.reserved; seq++ {
-			a.removeOne(w.id, w.d, seq)
+			if err := a.removeOne(w, seq); err != nil {
+				return err
+			}
 		}
 	} else {
 		a.lay(w.id, w.d, 1, w.reserved)

@@ -250,8 +250,12 @@ func (p *pager) damaged(id store.DestID, seq store.Seq, err error) error {
 // message reads a message from its record.
 func (p *pager) message(id store.DestID, seq store.Seq, rec []byte) (m *message.Message,
 	damage, err error) {
-	m, damage = decodeMessage(rec, func() (body []byte, missing error) {
-		body, err = p.s.get(p.snap, seqKey(nil, kindBody, id, seq))
+	m, damage = decodeMessage(rec, func(want uint64) (body []byte, missing error) {
+		if want > 0 {
+			body, err = p.pieces(id, seq, want)
+		} else {
+			body, err = p.s.get(p.snap, seqKey(nil, kindBody, id, seq))
+		}
 		if body == nil {
 			missing = errNoBody
 		}

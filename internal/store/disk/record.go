@@ -50,6 +50,7 @@ const (
 	flagBlob
 	flagForeignID
 	flagEmpty
+	flagPieces // properties and body are in p records
 	flagsEnd
 )
 
@@ -59,15 +60,14 @@ const (
 //	len(properties) uvarint, len(content) uvarint, properties, content
 //
 // with head holding everything else, in the order of encodeHead. Numbers are varints, texts have
-// their length before them. With flagBodyApart the properties and content are the b record.
+// their length before them. With flagBodyApart the properties and content are the b record, with
+// flagPieces the p records.
 
 // appendRecord appends the record of a message up to, and without, its properties and content.
-// head is scratch, given back for the next call.
-func appendRecord(buf, head []byte, m *message.Message, apart bool) (record, scratch []byte) {
-	flags := flagsOf(m)
-	if apart {
-		flags |= flagBodyApart
-	}
+// where is flagBodyApart, flagPieces, or 0 for behind the record. head is scratch, given back for
+// the next call.
+func appendRecord(buf, head []byte, m *message.Message, where uint64) (record, scratch []byte) {
+	flags := flagsOf(m) | where
 	head = encodeHead(head[:0], m, flags)
 	buf = append(buf, recordVersion)
 	buf = binary.AppendUvarint(buf, flags)
@@ -235,8 +235,10 @@ func appendPath(b []byte, path []message.BrokerID) []byte {
 	return b
 }
 
-// decodeMessage reads a record. apart gives the b record when the message has one.
-func decodeMessage(rec []byte, apart func() ([]byte, error)) (*message.Message, error) {
+// decodeMessage reads a record. apart gives properties and body of a message that has them in
+// records of their own, in memory that the message may keep; want is 0 when they are in one, else
+// their size in pieces.
+func decodeMessage(rec []byte, apart func(want uint64) ([]byte, error)) (*message.Message, error) {
 	if len(rec) == 0 || rec[0] != recordVersion {
 		return nil, errVersion(rec, recordVersion)
 	}
@@ -258,21 +260,27 @@ func decodeMessage(rec []byte, apart func() ([]byte, error)) (*message.Message, 
 	if !ok1 || !ok2 {
 		return nil, errRecord
 	}
-	if flags&flagBodyApart != 0 {
-		if len(rest) != 0 {
+	var own []byte
+	if flags&(flagBodyApart|flagPieces) == 0 {
+		own = slices.Clip(append([]byte{}, rest...))
+	} else {
+		want := uint64(0)
+		if flags&flagPieces != 0 {
+			want = props + content
+		}
+		if len(rest) != 0 || flags&flagPieces != 0 && (want == 0 || want < props) {
 			return nil, errRecord
 		}
 		var err error
-		if rest, err = apart(); err != nil {
+		if own, err = apart(want); err != nil {
 			return nil, err
 		}
 	}
-	size := uint64(len(rest))
+	size := uint64(len(own))
 	if props > size || content != size-props ||
 		props > 0 && flags&flagProperties == 0 || content > 0 && flags&flagContent == 0 {
 		return nil, errRecord
 	}
-	own := slices.Clip(append([]byte{}, rest...))
 	if flags&flagProperties != 0 {
 		m.Properties = own[:props:props]
 	}

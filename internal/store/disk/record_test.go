@@ -12,11 +12,11 @@ import (
 )
 
 func encode(m *message.Message) []byte {
-	rec, _ := appendRecord(nil, nil, m, false)
+	rec, _ := appendRecord(nil, nil, m, 0)
 	return append(append(rec, m.Properties...), m.Content...)
 }
 
-func noBody() ([]byte, error) { return nil, errRecord }
+func noBody(uint64) ([]byte, error) { return nil, errRecord }
 
 func TestARecordKeepsEveryField(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -91,7 +91,7 @@ func FuzzDecodeMessage(f *testing.F) {
 		f.Add(encode(storetest.Message(r, false)), []byte("apart"))
 	}
 	f.Fuzz(func(t *testing.T, rec, apart []byte) {
-		m, err := decodeMessage(rec, func() ([]byte, error) { return apart, nil })
+		m, err := decodeMessage(rec, func(uint64) ([]byte, error) { return apart, nil })
 		if err != nil {
 			return
 		}

@@ -46,7 +46,9 @@ func (a *applier) remove(w *work) error {
 			continue
 		}
 		for _, seq := range row {
-			a.removeOne(w.id, d, seq)
+			if err := a.removeOne(w, seq); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -62,7 +64,8 @@ func (a *applier) removeBelow(w *work) error {
 	if err := a.load(w.id, d); err != nil {
 		return err
 	}
-	if w.head < d.laid+rangeSize && !d.bodies.meets(d.laid, w.head) {
+	if w.head < d.laid+rangeSize && !d.bodies.meets(d.laid, w.head) &&
+		!d.pieces.meets(d.laid, w.head) {
 		return nil
 	}
 	seqs, few, err := a.below(w)
@@ -71,7 +74,9 @@ func (a *applier) removeBelow(w *work) error {
 	}
 	if few {
 		for _, seq := range seqs {
-			a.removeOne(w.id, d, seq)
+			if err := a.removeOne(w, seq); err != nil {
+				return err
+			}
 		}
 	} else {
 		a.lay(w.id, d, d.laid, w.head)
@@ -104,8 +109,9 @@ func (a *applier) below(w *work) (seqs []store.Seq, few bool, err error) {
 }
 
 // removeOne uses SingleDelete for what is written once and Delete for what is written again.
-func (a *applier) removeOne(id store.DestID, d *dest, seq store.Seq) {
-	a.key = seqKey(a.key[:0], kindMessage, id, seq)
+func (a *applier) removeOne(w *work, seq store.Seq) error {
+	d := w.d
+	a.key = seqKey(a.key[:0], kindMessage, w.id, seq)
 	a.singleDelete(a.key)
 	if d.bodies.has(seq) {
 		a.key[0] = kindBody
@@ -115,6 +121,10 @@ func (a *applier) removeOne(id store.DestID, d *dest, seq store.Seq) {
 		a.key[0] = kindFacts
 		a.delete(a.key)
 	}
+	if d.pieces.has(seq) {
+		return a.removePieces(w, seq)
+	}
+	return nil
 }
 
 // lay lays a range tombstone over all that is kept of the messages in [lo, hi).
@@ -129,10 +139,16 @@ func (a *applier) lay(id store.DestID, d *dest, lo, hi store.Seq) {
 		a.key[0], a.stop[0] = kindFacts, kindFacts
 		a.deleteRange(a.key, a.stop)
 	}
+	if d.pieces.meets(lo, hi) {
+		for _, kind := range []byte{kindCount, kindPiece} {
+			a.key[0], a.stop[0] = kind, kind
+			a.deleteRange(a.key, a.stop)
+		}
+	}
 }
 
 // load finds out which messages of a destination, known since the open, may have a body or facts
-// of their own. Four seeks, once.
+// of their own. Six seeks, once.
 func (a *applier) load(id store.DestID, d *dest) error {
 	if d.loaded {
 		return nil
@@ -145,10 +161,17 @@ func (a *applier) load(id store.DestID, d *dest) error {
 	if err != nil {
 		return err
 	}
+	var pieces span
+	if a.mayHavePieces() {
+		if pieces, err = a.s.spanOf(kindCount, id, d.laid); err != nil {
+			return err
+		}
+	}
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
 	d.bodies.join(bodies)
 	d.facts.join(facts)
+	d.pieces.join(pieces)
 	d.loaded = true
 	return nil
 }
@@ -183,8 +206,11 @@ func (a *applier) drop(id store.DestID) error {
 	if w.role == prepared {
 		return a.dropPrepared(w)
 	}
-	for _, kind := range []byte{kindMessage, kindBody, kindFacts, kindReceipt, kindMark,
-		kindNumbers} {
+	kinds := []byte{kindMessage, kindBody, kindFacts, kindReceipt, kindMark, kindNumbers}
+	if a.mayHavePieces() {
+		kinds = append(kinds, kindCount, kindPiece)
+	}
+	for _, kind := range kinds {
 		a.key, a.stop = destKey(a.key[:0], kind, id), destKey(a.stop[:0], kind, id+1)
 		a.deleteRange(a.key, a.stop)
 	}

@@ -33,7 +33,8 @@ const dir = "data/store"
 
 func (w *world) options() disk.Options {
 	return disk.Options{Dir: dir, NoWait: true, ReserveBytes: 1 << 20, MemTableBytes: 1 << 20,
-		InlineBytes: 1000, Poll: time.Millisecond, FS: errorfs.Wrap(w.mem, errorfs.InjectorFunc(w.point))}
+		InlineBytes: 1000, PieceBytes: 3000, Poll: time.Millisecond,
+		FS: errorfs.Wrap(w.mem, errorfs.InjectorFunc(w.point))}
 }
 
 // point is asked before each operation on the disk.
