@@ -24,6 +24,8 @@ type Encoder struct {
 	limit   int64
 
 	buf   []byte // the caller's slice while Append runs
+	apart int    // byte fields from this length on are not copied; 0 is none
+	cuts  []Cut  // those of the frame
 	bits  []byte // boolean stream of the frame, tight only
 	nbit  int
 	depth int
@@ -48,12 +50,31 @@ func NewEncoder(f Format) *Encoder {
 // object cache is as before, so the connection stays usable: an *EncodeError, or a
 // *FrameTooBigError when the frame is over the format's MaxFrameSize.
 func (e *Encoder) Append(dst []byte, x DataStructure) ([]byte, error) {
+	out, _, err := e.append(dst, x, 0)
+	return out, err
+}
+
+// Cut is a byte field that belongs into a frame at a place and was not copied there.
+type Cut struct {
+	At    int // in the slice that AppendApart gave, ascending: so much of it comes before
+	Bytes []byte
+}
+
+// AppendApart is Append, but byte fields of length from and more are left out: the frame is what
+// was appended with the cuts put in. They hold until the next call.
+func (e *Encoder) AppendApart(dst []byte, x DataStructure, from int) ([]byte, []Cut, error) {
+	return e.append(dst, x, max(from, 1))
+}
+
+func (e *Encoder) append(dst []byte, x DataStructure, apart int) ([]byte, []Cut, error) {
+	clear(e.cuts)
+	e.apart, e.cuts = apart, e.cuts[:0]
 	s, ok := x.(structure)
 	if !ok || s.isNil() {
-		return dst, &EncodeError{Reason: fmt.Sprintf("%T is no structure of this package", x)}
+		return dst, nil, &EncodeError{Reason: fmt.Sprintf("%T is no structure of this package", x)}
 	}
 	if _, null := x.(*NullCommand); null {
-		return append(dst, 0, 0, 0, 1, TypeNull), nil
+		return append(dst, 0, 0, 0, 1, TypeNull), nil, nil
 	}
 	start := len(dst)
 	e.begin(dst, s.TypeID())
@@ -65,9 +86,9 @@ func (e *Encoder) Append(dst []byte, x DataStructure) ([]byte, error) {
 	e.buf, e.err = nil, nil
 	if err != nil {
 		e.sent.rollback()
-		return dst, err
+		return dst, nil, err
 	}
-	return buf, nil
+	return buf, e.cuts, nil
 }
 
 func (e *Encoder) begin(dst []byte, t byte) {
@@ -106,6 +127,9 @@ func (e *Encoder) finish(start int) {
 		e.placeBits(start + frameHead)
 	}
 	size := int64(len(e.buf) - start - 4)
+	for _, c := range e.cuts {
+		size += int64(len(c.Bytes))
+	}
 	if e.err == nil && (e.limit > 0 && size > e.limit || size > math.MaxInt32) {
 		limit := e.limit
 		if limit <= 0 {
@@ -127,6 +151,9 @@ func (e *Encoder) placeBits(at int) {
 		}
 		copy(e.buf[at+need:], e.buf[at+have:end])
 		e.buf = e.buf[:end+need-have]
+		for i := range e.cuts {
+			e.cuts[i].At += need - have
+		}
 		e.guess[e.typ] = uint16(n)
 	}
 	head := e.buf[at : at+need]
@@ -246,6 +273,10 @@ func (e *Encoder) bytes(b []byte) {
 	e.flag(b != nil)
 	if b != nil {
 		e.int32(int32(len(b)))
+		if e.apart > 0 && len(b) >= e.apart {
+			e.cuts = append(e.cuts, Cut{len(e.buf), b})
+			return
+		}
 		e.buf = append(e.buf, b...)
 	}
 }

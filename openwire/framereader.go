@@ -15,7 +15,7 @@ const (
 
 	smallBuffer = 4 << 10
 	largeBuffer = 64 << 10 // holds any frame that is not large
-	largeStep   = 1 << 20  // first piece of a large frame's memory; a claimed size may be a lie
+	largeStep   = 1 << 20  // first piece of a large frame's memory, at most; its size may be a lie
 	largeGrowth = 4        // by which it grows when it is full: what it outgrew is garbage
 	calmReads   = 64       // reads that leave the buffer nearly empty before it shrinks
 )
@@ -25,8 +25,9 @@ const (
 type FrameReader struct {
 	r     io.Reader
 	limit int64
-	open  bool // the hello is done
-	begun bool // a frame was returned
+	room  FrameRoom // may be nil
+	open  bool      // the hello is done
+	begun bool      // a frame was returned
 
 	buf        []byte
 	start, end int    // unread bytes of buf
@@ -52,6 +53,20 @@ func (f *FrameReader) SetLimit(limit int64) {
 	f.limit, f.open = limit, true
 }
 
+// FrameRoom bounds the memory that large frames take while they are read.
+type FrameRoom interface {
+	// Take is asked for n more bytes before the memory of a large frame is made, or grows. It may
+	// wait. An error ends the reading.
+	Take(n int) error
+	// Came tells that n bytes of the frame were read.
+	Came(n int)
+}
+
+// SetRoom has the reader ask for the memory of frames above LargeFrame. What it was given is the
+// memory of the first frame of the next batch, and belongs to who takes that, or to nobody any more
+// after an error. A large frame that came by one read of 64 KiB with others is not asked for.
+func (f *FrameReader) SetRoom(r FrameRoom) { f.room = r }
+
 // ReadBatch waits for a frame and returns it with all others that the same read of the stream
 // completed, without their size prefixes. They are valid until the next call; frames longer than
 // LargeFrame have their own memory, which the caller may keep. Errors: io.EOF between frames,
@@ -71,7 +86,9 @@ func (f *FrameReader) ReadBatch() ([][]byte, error) {
 		if f.err != nil {
 			return nil, f.ended()
 		}
-		f.read()
+		if err := f.read(); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -92,7 +109,7 @@ func (f *FrameReader) cut() error {
 		whole := int64(f.end-f.start-4) >= size
 		if !whole && size > LargeFrame {
 			if len(f.frames) == 0 {
-				f.beginLarge(int(size))
+				return f.beginLarge(int(size))
 			}
 			return nil
 		}
@@ -125,22 +142,48 @@ func (f *FrameReader) checkSize(size int64) error {
 	return &FrameTooBigError{Size: size, Limit: f.limit}
 }
 
-func (f *FrameReader) beginLarge(size int) {
-	f.largeSize = size
+func (f *FrameReader) beginLarge(size int) error {
 	have := f.buf[f.start+4 : f.end]
-	step := LargeFrame
+	first := min(size, max(LargeFrame, len(have)))
 	if f.open {
-		step = largeStep
+		first = max(grown(size, largeStep), len(have))
 	}
-	f.large = append(make([]byte, 0, min(size, max(step, len(have)))), have...)
+	if err := f.take(first); err != nil {
+		return err
+	}
+	f.largeSize = size
+	f.large = append(make([]byte, 0, first), have...)
 	f.start, f.end = 0, 0
+	f.came(len(have))
+	return nil
 }
 
-// read reads once, into the large frame or the buffer.
-func (f *FrameReader) read() {
+// grown is what the memory of a large frame grows to, most at the most: in steps that end at its
+// size, so that what it outgrows is a third of that.
+func grown(size, most int) int {
+	for size > most {
+		size = (size + largeGrowth - 1) / largeGrowth
+	}
+	return size
+}
+
+func (f *FrameReader) take(n int) error {
+	if f.room == nil {
+		return nil
+	}
+	return f.room.Take(n)
+}
+
+func (f *FrameReader) came(n int) {
+	if f.room != nil {
+		f.room.Came(n)
+	}
+}
+
+// read reads once, into the large frame or the buffer. Its error is not the stream's.
+func (f *FrameReader) read() error {
 	if f.largeSize > 0 {
-		f.readLarge()
-		return
+		return f.readLarge()
 	}
 	f.fit()
 	n, err := f.r.Read(f.buf[f.end:])
@@ -151,17 +194,24 @@ func (f *FrameReader) read() {
 	} else {
 		f.calm++
 	}
+	return nil
 }
 
-func (f *FrameReader) readLarge() {
+func (f *FrameReader) readLarge() error {
 	if len(f.large) == cap(f.large) {
-		grown := make([]byte, len(f.large), min(f.largeSize, largeGrowth*cap(f.large)))
-		copy(grown, f.large)
-		f.large = grown
+		to := grown(f.largeSize, largeGrowth*cap(f.large))
+		if err := f.take(to - cap(f.large)); err != nil {
+			return err
+		}
+		more := make([]byte, len(f.large), to)
+		copy(more, f.large)
+		f.large = more
 	}
 	n, err := f.r.Read(f.large[len(f.large):min(cap(f.large), f.largeSize)])
 	f.large = f.large[:len(f.large)+n]
 	f.err = err
+	f.came(n)
+	return nil
 }
 
 // fit moves what is left to the front, into a buffer whose size follows the traffic.

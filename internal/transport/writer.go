@@ -23,12 +23,28 @@ type Writer struct {
 	wake chan struct{}
 	fill func(b []byte, limit int) (full []byte, more bool, err error)
 
+	apart []piece // of what fill gives; its own while it runs
+
 	mu    sync.Mutex // held while anything is filled or written
 	armed time.Time  // when the write deadline was set
 	begun bool       // Run has come; what it writes first is in rest
 	rest  []byte     // to be written before anything else
+	more  []piece    // of rest
 	err   error      // fill's, to be told after rest
 }
+
+// ApartBytes is the size from which something should be given to Apart.
+const ApartBytes = flushBytes
+
+// piece is written behind so many bytes of what fill gave.
+type piece struct {
+	at int
+	b  []byte
+}
+
+// Apart is for fill: where it has come to at bytes of its answer, b is written before what follows,
+// from where it is. Nobody may change b any more.
+func (w *Writer) Apart(at int, b []byte) { w.apart = append(w.apart, piece{at, b}) }
 
 // NewWriter makes a writer. fill appends what waits to b, about limit bytes at most, and tells
 // whether something is left; it runs on one goroutine at a time, the writer's or one that calls
@@ -62,6 +78,12 @@ func (w *Writer) Flush() {
 	defer buf.release()
 	var more bool
 	buf.b, more, w.err = w.fill(buf.b[:0], flushBytes)
+	if len(w.apart) > 0 { // large: it is the writer's
+		w.more, w.apart = w.apart, nil
+		w.rest, buf.b = buf.b, nil
+		w.Wake()
+		return
+	}
 	n := w.conn.writeNow(buf.b)
 	if n < len(buf.b) && cap(buf.b) > keptBytes {
 		w.rest, buf.b = buf.b[n:], nil // large: it is not copied, and not used again anyway
@@ -95,10 +117,10 @@ func (w *Writer) round() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.rest) > 0 {
-		if err := w.conn.writePatiently(w.rest, &w.armed); err != nil {
+		if err := w.writeAll(w.rest, w.more); err != nil {
 			return err
 		}
-		w.rest = nil
+		w.rest, w.more = nil, nil
 	}
 	if w.err != nil {
 		return w.err
@@ -108,16 +130,39 @@ func (w *Writer) round() error {
 	for more := true; more; {
 		var ferr error
 		buf.b, more, ferr = w.fill(buf.b[:0], flushBytes)
-		if len(buf.b) > 0 {
-			if err := w.conn.writePatiently(buf.b, &w.armed); err != nil {
-				return err
-			}
+		err := w.writeAll(buf.b, w.apart)
+		clear(w.apart)
+		w.apart = w.apart[:0]
+		if err != nil {
+			return err
 		}
 		if ferr != nil {
 			return ferr
 		}
 	}
 	return nil
+}
+
+// writeAll writes b with pieces in it.
+func (w *Writer) writeAll(b []byte, pieces []piece) error {
+	done := 0
+	for _, p := range pieces {
+		if err := w.write(b[done:p.at]); err != nil {
+			return err
+		}
+		if err := w.write(p.b); err != nil {
+			return err
+		}
+		done = p.at
+	}
+	return w.write(b[done:])
+}
+
+func (w *Writer) write(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	return w.conn.writePatiently(b, &w.armed)
 }
 
 func (b *buffer) release() {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // pair is two ends of a TCP connection.
@@ -220,5 +221,43 @@ func TestAFlushTellsTheWriterOfTheEnd(t *testing.T) {
 	}
 	if _, err := io.ReadFull(far, got[5:]); err != nil || !bytes.Equal(got, []byte("firstlast")) {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestWhatIsApartIsWrittenInItsPlace has every third number written apart, by the writer and by a
+// flush that must leave it to the writer.
+func TestWhatIsApartIsWrittenInItsPlace(t *testing.T) {
+	c, far := pair(t)
+	n := &numbers{}
+	var w *Writer
+	w = NewWriter(c, func(b []byte, limit int) ([]byte, bool, error) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for ; n.waiting > 0 && len(b) < limit; n.waiting-- {
+			one := binary.BigEndian.AppendUint32(nil, uint32(n.next))
+			if n.next%3 == 0 {
+				w.Apart(len(b), one)
+			} else {
+				b = append(b, one...)
+			}
+			n.next++
+		}
+		return b, n.waiting > 0, nil
+	})
+	begin(t, w, far)
+	_ = far.SetDeadline(time.Now().Add(10 * time.Second))
+	for i := range 20 {
+		n.add(50)
+		if i%2 == 1 {
+			w.Wake()
+		} else {
+			w.Flush()
+		}
+		count(t, far, 50*i, 50)
+	}
+	w.mu.Lock() // the round has ended
+	defer w.mu.Unlock()
+	if cap(w.apart) > 0 && w.apart[:1][0].b != nil {
+		t.Error("what was written is kept")
 	}
 }

@@ -4,30 +4,48 @@ import (
 	"fmt"
 
 	"hopwire/internal/message"
+	"hopwire/internal/transport"
 	"hopwire/openwire"
 )
 
 // Encoder turns commands into the frames of one direction of a connection. It is not shared
 // between goroutines.
 type Encoder struct {
-	e *openwire.Encoder
-	s scratch
+	e     *openwire.Encoder
+	s     scratch
+	apart func(at int, b []byte) // may be nil
 }
 
 // NewEncoder makes an encoder for what the hellos agreed on.
 func NewEncoder(f openwire.Format) *Encoder { return &Encoder{e: openwire.NewEncoder(f)} }
 
+// SetApart has bodies that are long enough written from where they are: apart is told where in what
+// Append and AppendDelivery give they belong.
+func (e *Encoder) SetApart(apart func(at int, b []byte)) { e.apart = apart }
+
+// append appends a frame.
+func (e *Encoder) append(dst []byte, x openwire.DataStructure) ([]byte, error) {
+	if e.apart == nil {
+		return e.e.Append(dst, x)
+	}
+	dst, cuts, err := e.e.AppendApart(dst, x, transport.ApartBytes)
+	for _, c := range cuts {
+		e.apart(c.At, c.Bytes)
+	}
+	return dst, err
+}
+
 // Append appends the command's frame to dst. After an error, an *openwire.EncodeError or
 // *openwire.FrameTooBigError, dst is unchanged and the encoder stays usable.
 func (e *Encoder) Append(dst []byte, c message.Command) ([]byte, error) {
 	if m, ok := c.(*message.Message); ok {
-		return e.e.Append(dst, e.s.message(m))
+		return e.append(dst, e.s.message(m))
 	}
 	x := encoded(c)
 	if x == nil {
 		return dst, fmt.Errorf("%T has no form in OpenWire", c)
 	}
-	return e.e.Append(dst, x)
+	return e.append(dst, x)
 }
 
 // AppendDelivery appends the dispatch of a message to a consumer. outTime (ms since the epoch)
@@ -45,7 +63,7 @@ func (e *Encoder) AppendDelivery(dst []byte, to message.ConsumerID, from message
 		s.dispatch.Message = s.message(m)
 		s.msg.BrokerOutTime = outTime
 	}
-	return e.e.Append(dst, &s.dispatch)
+	return e.append(dst, &s.dispatch)
 }
 
 // AppendResponse appends a plain answer.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/openwire"
 )
 
 // item is one thing to be sent.
@@ -285,8 +286,8 @@ func (s *Session) writerEnded() {
 
 // fill encodes what waits, for the writer.
 func (s *Session) fill(b []byte, limit int) ([]byte, bool, error) {
-	s.wallMS = time.Now().UnixMilli()
-	for len(b) < limit {
+	s.wallMS, s.apart = time.Now().UnixMilli(), 0
+	for len(b)+s.apart < limit {
 		if s.next == len(s.current) {
 			var more bool
 			var err error
@@ -338,6 +339,15 @@ func (s *Session) take(b []byte) ([]byte, bool, error) {
 	}
 	s.waiting, s.current, s.next = s.current[:0], s.waiting, 0
 	return b, true, nil
+}
+
+// setEncoder has what is large written from where it is; s.mu is held.
+func (s *Session) setEncoder(f openwire.Format) {
+	s.enc = NewEncoder(f)
+	s.enc.SetApart(func(at int, b []byte) {
+		s.apart += len(b)
+		s.writer.Apart(at, b)
+	})
 }
 
 func (s *Session) encode(b []byte, it *item) ([]byte, error) {

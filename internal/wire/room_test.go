@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -80,5 +82,30 @@ func TestACutEndsDeliveriesThatAreNotWritten(t *testing.T) {
 					b.s.unsent[messages].Load())
 			}
 		})
+	})
+}
+
+// TestALargeDeliveryIsWrittenFromWhereItIs bounds what is allocated for one beside the message.
+func TestALargeDeliveryIsWrittenFromWhereItIs(t *testing.T) {
+	inBubble(t, false, nil, func(b *bench) {
+		b.hello(nil)
+		const size, times = 8 << 20, 4
+		m := &message.Message{Content: make([]byte, size), Body: message.BytesBody,
+			Destination: message.Destination{Kind: message.Queue, Name: "q"}}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		b.on(func() {
+			for range times {
+				b.s.Deliver(message.ConsumerID{Connection: "c"}, m.Destination, m, 0)
+			}
+		})
+		if _, err := io.CopyN(io.Discard, b.far, size*times); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > size/2 {
+			t.Errorf("%d deliveries of %d bytes allocated %d", times, size, n)
+		}
+		b.swallow()
 	})
 }

@@ -96,6 +96,7 @@ type Session struct {
 	next    int
 	enc     *Encoder // nil before the hellos agreed: nothing is sent until then
 	wallMS  int64
+	apart   int // bytes of what fill gives that are not in its answer
 
 	writer  *transport.Writer
 	unsent  [2]atomic.Int64 // bytes that wait, by load
@@ -263,7 +264,7 @@ func (s *Session) greet(hello *openwire.WireFormatInfo) error {
 	}
 	s.peer = *peer
 	s.mu.Lock()
-	s.enc = NewEncoder(peer.Format)
+	s.setEncoder(peer.Format)
 	s.mu.Unlock()
 	s.writer.Wake()
 	if s.cfg.Guarded {
