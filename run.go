@@ -157,6 +157,7 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	b.core = broker.New(b.loop, b.committer, headers, o)
 	b.loop.OnTurn(b.core.EndTurn)
 	b.hub = wire.NewHub(b.loop)
+	b.hub.LimitFrames(frameMemory(o.MemoryLimitBytes))
 	b.home = bridge.NewHome(bridge.Config{
 		Local: b.core, Env: b.loop,
 		Dialer:  link.NewDialer(link.Options{Hub: b.hub, Group: b.group}),
@@ -386,8 +387,16 @@ func (b *Broker) Status(ctx context.Context) (*manage.Status, error) {
 			Address: l.address()})
 	}
 	if !b.loop.Call(ctx, func() {
-		core := b.core.Status()
+		core, frames := b.core.Status(), b.hub.Frames()
+		for r, n := range map[message.Reason]int64{message.FrameMemory: frames.Waited,
+			message.FrameSlow: frames.Slow} {
+			if n > 0 {
+				core.Counts.Reasons[r] = n
+			}
+		}
 		s.FromBroker(core)
+		s.FrameBytes, s.FrameLimitBytes = frames.Bytes, frames.LimitBytes
+		s.FramesWaiting = frames.Waiting
 		s.Bridges = b.bridges()
 		for i := range s.Destinations {
 			if d := &s.Destinations[i]; slices.Contains(d.Waits, string(message.NoConsumer)) {

@@ -25,6 +25,7 @@ import (
 const (
 	nominalHeapBytes  = 1 << 30
 	memoryShare       = 4
+	frameShare        = 4
 	fallbackDiskBytes = 100 << 30
 	// residentBytes is what messages take before durable ones that wait are in the store alone: a
 	// page is read back faster than it is consumed.
@@ -65,6 +66,9 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 	}
 	return o
 }
+
+// frameMemory is what large frames may take while they are read: a share of the memory limit.
+func frameMemory(memoryLimit int64) int64 { return cmp.Or(memoryLimit, nominalHeap()) / frameShare }
 
 func nominalHeap() int64 {
 	if m := machineMemory(); m > 0 {

@@ -94,9 +94,9 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 		fmt.Fprintf(out, "broker %s  %s  pid %d  slave: %s\n", st.Broker, st.Version, st.PID, st.Waits)
 		return
 	}
-	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s of %s  store %s%s\n",
+	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s of %s%s  store %s%s\n",
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), count(st.Connections, "connection"),
-		bytes(st.MemoryBytes), bytes(st.MemoryLimitBytes), bytes(st.StoreBytes),
+		bytes(st.MemoryBytes), bytes(st.MemoryLimitBytes), frames(st), bytes(st.StoreBytes),
 		mark(st.StoreFull, " FULL"))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
@@ -138,6 +138,18 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 		fmt.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
 			reasonList(st.Reasons))
 	}
+}
+
+// frames tells of large frames that are being read, if there are some.
+func frames(st *manage.Status) string {
+	if st.FrameBytes == 0 && st.FramesWaiting == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("  frames %s of %s", bytes(st.FrameBytes), bytes(st.FrameLimitBytes))
+	if st.FramesWaiting > 0 {
+		text += fmt.Sprintf(", %d wait", st.FramesWaiting)
+	}
+	return text
 }
 
 // refusedBy tells of destinations whose messages do not cross a bridge, as somebody refuses it.

@@ -44,6 +44,17 @@ func TestStatusTellsWhyMessagesWait(t *testing.T) {
 	}
 }
 
+func TestStatusTellsOfLargeFramesThatAreRead(t *testing.T) {
+	st := &manage.Status{Broker: "a", FrameLimitBytes: 10 << 20}
+	if out := printed(st); strings.Contains(out, "frames") {
+		t.Errorf("without any: %s", out)
+	}
+	st.FrameBytes, st.FramesWaiting = 9<<20, 3
+	if out := printed(st); !strings.Contains(out, "  frames 9.0 MiB of 10.0 MiB, 3 wait  store") {
+		t.Errorf("status says %s", out)
+	}
+}
+
 func TestStatusTellsWhichAddressABridgeHasAndWhichItTries(t *testing.T) {
 	two := manage.Bridge{Name: "hub", URI: "tcp://b:2", Addresses: 2, State: "BACKOFF", Attempt: 3,
 		NextTryMs: 12_000,

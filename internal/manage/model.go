@@ -64,10 +64,15 @@ type Status struct {
 	Connections      int           `json:"connections"`
 	MemoryBytes      int64         `json:"memoryBytes"`
 	MemoryLimitBytes int64         `json:"memoryLimitBytes"`
-	StoreBytes       int64         `json:"storeBytes"`
-	StoreFull        bool          `json:"storeFull"`
-	Totals           Totals        `json:"totals"`
-	Reasons          []ReasonCount `json:"reasons"`
+	// FrameBytes is the memory of large frames that are being read, which MemoryBytes counts when
+	// they are there; above FrameLimitBytes their connections wait, now FramesWaiting of them.
+	FrameBytes      int64         `json:"frameBytes"`
+	FrameLimitBytes int64         `json:"frameLimitBytes"`
+	FramesWaiting   int           `json:"framesWaiting"`
+	StoreBytes      int64         `json:"storeBytes"`
+	StoreFull       bool          `json:"storeFull"`
+	Totals          Totals        `json:"totals"`
+	Reasons         []ReasonCount `json:"reasons"`
 }
 
 // Connector is a transport connector: a port.

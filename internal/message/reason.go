@@ -39,6 +39,8 @@ const (
 	Poisoned             Reason = "POISONED"
 	BridgeDown           Reason = "BRIDGE_DOWN"
 	FrameTooBig          Reason = "FRAME_TOO_BIG"
+	FrameMemory          Reason = "FRAME_MEMORY"
+	FrameSlow            Reason = "FRAME_SLOW"
 	DuplexMirror         Reason = "DUPLEX_MIRROR"
 	SelfConnect          Reason = "SELF_CONNECT"
 	NoConsumer           Reason = "NO_CONSUMER"

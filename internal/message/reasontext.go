@@ -44,6 +44,8 @@ var reasonTexts = map[Reason]reasonText{
 	TTLConsumer:  {"consumerTTL is used up", ""},
 	RateLimit:    {"rate limit", "time (rateLimit, rateDuration)"},
 	FrameTooBig:  {"too large for a peer", "a larger maxFrameSize at the peer"},
+	FrameMemory:  {"large frames wait for memory while they are read", ""},
+	FrameSlow:    {"a large frame hardly arrived, and others waited", ""},
 	NotEncodable: {"cannot be written for a peer", "a consumer here, or a newer peer"},
 	InDoubt: {
 		"in doubt: a peer may have them",

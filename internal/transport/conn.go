@@ -17,7 +17,7 @@ type Conn struct {
 	opt    Options
 	reads  atomic.Uint64
 	writes atomic.Uint64
-	held   atomic.Bool
+	held   atomic.Int32 // how often it is held
 
 	closing sync.Once
 	release func() // gives its place in the listener back; may be nil
@@ -115,8 +115,14 @@ func (c *Conn) CloseWrite() bool {
 }
 
 // Hold tells the monitor that nobody reads at present: the peer's silence says nothing, but that of
-// its machine to what is written does.
-func (c *Conn) Hold(on bool) { c.held.Store(on) }
+// its machine to what is written does. Who calls it with true calls it with false later.
+func (c *Conn) Hold(on bool) {
+	if on {
+		c.held.Add(1)
+	} else {
+		c.held.Add(-1)
+	}
+}
 
 // checksPerSilence is how often in one time of silence the monitor looks.
 const checksPerSilence = 3
@@ -159,7 +165,7 @@ func (w *watcher) check() {
 	switch n := w.c.reads.Load(); {
 	case n != w.reads:
 		w.reads, w.heard = n, now
-	case w.c.held.Load():
+	case w.c.held.Load() > 0:
 		since, _ := unanswered(w.c.Conn)
 		if at := now.Add(-since); at.After(w.heard) {
 			w.heard = at

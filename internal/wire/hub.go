@@ -10,8 +10,9 @@ import (
 // Hub ends the turns of one loop for all sessions on it: it hands over what each was given in the
 // turn and wakes the writers that have something to do.
 type Hub struct {
-	loop  *loop.Loop
-	dirty []*Session
+	loop   *loop.Loop
+	dirty  []*Session
+	frames frameRoom
 
 	mu      sync.Mutex
 	closing int             // closed sessions that still write

@@ -33,8 +33,9 @@ const (
 	// closeLinger is how long it then waits for the peer to close, so that the last answer is
 	// read and not torn away by a reset.
 	closeLinger = 2 * time.Second
-	// postingCredit is how many batches the reader may be ahead of the loop.
-	postingCredit = 4
+	// postingCredit is how many batches the reader may be ahead of the loop, the one that it reads
+	// included.
+	postingCredit = 5
 	// calmCommands is how many commands a batch may have for the reader to run them itself. A
 	// peer that sends more at a time gains more by being read meanwhile.
 	calmCommands = 4
@@ -124,6 +125,7 @@ type batch struct {
 	cmds    []message.Command
 	run     func()
 	guarded bool
+	loan    *loan // of a large frame in it; given back when the loop has seen it
 }
 
 // New makes a session of a connection, which is the session's from here on. Nothing happens before
@@ -289,8 +291,19 @@ func (s *Session) read(frames *openwire.FrameReader, d *Decoder) error {
 		s.free <- b
 	}
 	frames.SetLimit(openwire.HelloLimit)
+	room := &s.cfg.Hub.frames
+	from := &borrower{room: room, conn: s.conn, gone: s.gone, fail: s.fail}
+	defer func() { room.giveBack(from.pass()) }()
+	frames.SetRoom(from)
 	trusted := false
 	for {
+		// It comes first: what is read must not wait for the loop, as others may wait for its room.
+		var b *batch
+		select {
+		case b = <-s.free:
+		case <-s.gone:
+			return net.ErrClosed
+		}
 		if !trusted && s.trusted.Load() {
 			trusted = true
 			frames.SetLimit(s.cfg.Offer.FrameLimit)
@@ -300,26 +313,22 @@ func (s *Session) read(frames *openwire.FrameReader, d *Decoder) error {
 		if errors.As(err, &big) && trusted {
 			err = s.skip(frames, d, big)
 			if err == nil {
+				s.free <- b
 				continue
 			}
 		}
 		if err != nil {
 			return err
 		}
-		if err := s.post(d, fs, !trusted); err != nil {
+		b.loan = from.pass()
+		if err := s.post(d, b, fs, !trusted); err != nil {
 			return err
 		}
 	}
 }
 
 // post decodes the frames and hands them to the loop; what came before a bad one is handed over.
-func (s *Session) post(d *Decoder, frames [][]byte, guarded bool) error {
-	var b *batch
-	select {
-	case b = <-s.free:
-	case <-s.gone:
-		return net.ErrClosed
-	}
+func (s *Session) post(d *Decoder, b *batch, frames [][]byte, guarded bool) error {
 	b.guarded = guarded
 	var err error
 	for _, f := range frames {
@@ -333,6 +342,7 @@ func (s *Session) post(d *Decoder, frames [][]byte, guarded bool) error {
 		b.cmds = append(b.cmds, c)
 	}
 	if len(b.cmds) == 0 {
+		b.giveBack()
 		s.free <- b
 		return err
 	}
@@ -341,12 +351,18 @@ func (s *Session) post(d *Decoder, frames [][]byte, guarded bool) error {
 		hand = s.cfg.Hub.loop.Do
 	}
 	if !hand(b.run) {
+		b.giveBack()
 		return errLoopGone
 	}
 	if guarded {
 		<-s.looked
 	}
 	return err
+}
+
+func (b *batch) giveBack() {
+	b.s.cfg.Hub.frames.giveBack(b.loan)
+	b.loan = nil
 }
 
 // handle runs on the loop.
@@ -365,6 +381,7 @@ func (b *batch) handle() {
 		}
 		s.cfg.Receive(c)
 	}
+	b.giveBack()
 	clear(b.cmds)
 	if b.cmds = b.cmds[:0]; cap(b.cmds) > batchKept {
 		b.cmds = nil

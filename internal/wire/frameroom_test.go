@@ -1,0 +1,199 @@
+package wire
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/transport"
+	"hopwire/openwire"
+)
+
+// newBorrower makes a reader of large frames; gone is its end, and failed why it was ended.
+func newBorrower(r *frameRoom) (b *borrower, gone chan struct{}, failed *error) {
+	near, _ := net.Pipe()
+	gone, failed = make(chan struct{}), new(error)
+	return &borrower{room: r, conn: transport.Wrap(near, transport.DefaultOptions()), gone: gone,
+		fail: func(err error) { *failed = err; close(gone) }}, gone, failed
+}
+
+const mib = 1 << 20
+
+func TestManyLargeFramesAtOnceTakeTheLimitAndOneFrameAndAllArrive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, frame, crowd = 100 * mib, 64 * mib, 50
+		r := &frameRoom{limit: limit}
+		var most int64
+		var all sync.WaitGroup
+		for range crowd {
+			all.Go(func() {
+				b, _, _ := newBorrower(r)
+				for _, step := range []int{mib, 3 * mib, 12 * mib, 48 * mib} {
+					if err := b.Take(step); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(time.Second) // the others come as far
+					b.Came(step)
+					r.mu.Lock()
+					most = max(most, r.used)
+					r.mu.Unlock()
+				}
+				l := b.pass()
+				time.Sleep(time.Second)
+				r.giveBack(l)
+			})
+		}
+		all.Wait()
+		if most > limit+frame || most < limit/2 {
+			t.Errorf("%d MiB were taken at the most, the limit is %d", most/mib, limit/mib)
+		}
+		if r.used != 0 || r.waits == 0 || r.slow != 0 || len(r.reading)+len(r.waiting) > 0 ||
+			r.looks != nil || r.first != nil {
+			t.Errorf("left: %+v", r)
+		}
+	})
+}
+
+func TestAConnectionThatDiesGivesItsRoomBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &frameRoom{limit: 10 * mib}
+		holder, _, _ := newBorrower(r)
+		first, _, _ := newBorrower(r)
+		for _, b := range []*borrower{holder, first} { // the second goes over the limit
+			if err := b.Take(8 * mib); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dying, gone, _ := newBorrower(r)
+		last, _, _ := newBorrower(r)
+		ended, got := make(chan error, 1), make(chan error, 1)
+		go func() {
+			err := dying.Take(8 * mib)
+			r.giveBack(dying.pass())
+			ended <- err
+		}()
+		synctest.Wait()
+		go func() { got <- last.Take(8 * mib) }()
+		synctest.Wait()
+		if n := len(r.waiting); n != 2 {
+			t.Fatalf("%d wait", n)
+		}
+		close(gone)
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("the end is %v", err)
+		}
+		synctest.Wait()
+		if len(got) > 0 {
+			t.Error("what waits behind it has room that nobody gave back")
+		}
+		r.giveBack(first.pass())
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+		r.giveBack(holder.pass())
+		r.giveBack(last.pass())
+		if r.used != 0 || r.looks != nil {
+			t.Errorf("left: %+v", r)
+		}
+	})
+}
+
+func TestAFrameThatHardlyArrivesEndsWhenOthersWaitForItsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &frameRoom{limit: 10 * mib}
+		trickle := func(bytes int) (b *borrower, failed *error) {
+			b, gone, failed := newBorrower(r)
+			if err := b.Take(8 * mib); err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				for {
+					select {
+					case <-gone:
+						r.giveBack(b.pass())
+						return
+					case <-time.After(time.Second):
+						b.Came(bytes)
+					}
+				}
+			}()
+			return b, failed
+		}
+		_, dead := trickle(1)
+		slow, alive := trickle(slowBytes / 5)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if *dead != nil || r.slow != 0 {
+			t.Fatalf("ended while nobody waits: %v", *dead)
+		}
+		waits, _, _ := newBorrower(r)
+		began := time.Now()
+		if err := waits.Take(2 * mib); err != nil {
+			t.Fatal(err)
+		}
+		if n := time.Since(began); n > 3*slowLook {
+			t.Errorf("waited for %v", n)
+		}
+		if *dead == nil || !strings.Contains((*dead).Error(), "FRAME_SLOW") || r.slow != 1 {
+			t.Errorf("the slow one's end is %v", *dead)
+		}
+		time.Sleep(10 * slowLook)
+		if *alive != nil {
+			t.Errorf("one that arrives was ended: %v", *alive)
+		}
+		slow.fail(nil)
+		synctest.Wait()
+		r.giveBack(waits.pass())
+		if r.used != 0 {
+			t.Errorf("left: %+v", r)
+		}
+	})
+}
+
+// TestALargeFrameWithoutRoomWaitsAndItsPeerIsNotGivenUp has another frame hold the room for longer
+// than the time of silence.
+func TestALargeFrameWithoutRoomWaitsAndItsPeerIsNotGivenUp(t *testing.T) {
+	set := func(c *Config, _ *transport.Options) { c.Hub.LimitFrames(mib) }
+	inBubble(t, false, set, func(b *bench) {
+		f := b.hello(nil)
+		f.listen()
+		hub := b.s.cfg.Hub
+		other, _, _ := newBorrower(&hub.frames)
+		over, _, _ := newBorrower(&hub.frames)
+		if other.Take(mib) != nil || over.Take(mib) != nil {
+			t.Fatal("no room for the first")
+		}
+		frame := f.frame(&openwire.Message{Type: openwire.TypeBytesMessage,
+			Content: make([]byte, 200_000)})
+		go func() { _, _ = b.far.Write(frame) }()
+		for range 20 { // the others arrive all the while
+			time.Sleep(5 * time.Second)
+			other.Came(slowBytes)
+			over.Came(slowBytes)
+		}
+		if s := hub.Frames(); s.Waiting != 1 || s.Waited != 1 || s.Bytes != 2*mib || len(b.got) > 0 {
+			t.Errorf("%+v, %d came", s, len(b.got))
+		}
+		b.on(func() {
+			if len(b.down) > 0 {
+				t.Errorf("given up: %v", b.down)
+			}
+		})
+		hub.frames.giveBack(over.pass())
+		synctest.Wait()
+		b.on(func() {
+			if m, ok := b.got[0].(*message.Message); len(b.got) != 1 || !ok || len(m.Content) != 200_000 {
+				t.Errorf("%d came", len(b.got))
+			}
+		})
+		hub.frames.giveBack(other.pass())
+		if s := hub.Frames(); s.Bytes != 0 || s.Waiting != 0 {
+			t.Errorf("the loop has seen it, and there are %+v", s)
+		}
+	})
+}
