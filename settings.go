@@ -26,6 +26,7 @@ const (
 	nominalHeapBytes  = 1 << 30
 	memoryShare       = 4
 	frameShare        = 4
+	restBytes         = 512 << 20
 	fallbackDiskBytes = 100 << 30
 	// residentBytes is what messages take before durable ones that wait are in the store alone: a
 	// page is read back faster than it is consumed.
@@ -69,6 +70,13 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 
 // frameMemory is what large frames may take while they are read: a share of the memory limit.
 func frameMemory(memoryLimit int64) int64 { return cmp.Or(memoryLimit, nominalHeap()) / frameShare }
+
+// MemoryBytes is about what the broker takes of memory at its limits, garbage not counted:
+// memoryUsage, frames that are read, sends that wait for room, and the rest.
+func (s *Setup) MemoryBytes() int64 {
+	n := limit(s.config.Broker().Usage.Memory, nominalHeap())
+	return n + frameMemory(n) + restBytes
+}
 
 func nominalHeap() int64 {
 	if m := machineMemory(); m > 0 {

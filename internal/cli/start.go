@@ -131,6 +131,10 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup, rea
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	opened := newOpenings(len(setups))
+	boundHeap(setups)
+	memory := rungroup.New(ctx)
+	memory.Go("memory", trim)
+	defer memory.Stop()
 	g := rungroup.New(context.Background())
 	for i, setup := range setups {
 		g.Go("broker "+setup.Name(), func(context.Context) error {

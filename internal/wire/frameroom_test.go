@@ -155,6 +155,64 @@ func TestAFrameThatHardlyArrivesEndsWhenOthersWaitForItsRoom(t *testing.T) {
 	})
 }
 
+// TestAHeldPeerIsReadNoFurther holds it when the first of many messages comes: of small ones one
+// more batch is read, of large ones none.
+func TestAHeldPeerIsReadNoFurther(t *testing.T) {
+	for size, want := range map[int]int{100: 2, 2 * mib: 1} {
+		var s *Session
+		set := func(c *Config, _ *transport.Options) {
+			receive := c.Receive
+			c.Receive = func(m message.Command) {
+				receive(m)
+				s.Hold(true)
+			}
+		}
+		inBubble(t, false, set, func(b *bench) {
+			s = b.s
+			f := b.hello(nil)
+			f.listen()
+			frame := f.frame(&openwire.Message{Type: openwire.TypeBytesMessage,
+				Content: make([]byte, size)})
+			go func() {
+				for range 10 {
+					if _, err := b.far.Write(frame); err != nil {
+						return
+					}
+				}
+			}()
+			synctest.Wait()
+			b.on(func() {
+				if len(b.got) > want {
+					t.Errorf("of %d bytes each %d messages came, want %d", size, len(b.got), want)
+				}
+			})
+			b.on(func() { s.Close("enough") })
+		})
+	}
+}
+
+func TestTheReaderIsAheadOfTheLoopByOneLargeFrameOnly(t *testing.T) {
+	inBubble(t, true, nil, func(b *bench) {
+		f := b.hello(nil)
+		f.listen()
+		frame := f.frame(&openwire.Message{Type: openwire.TypeBytesMessage,
+			Content: make([]byte, 2*mib)})
+		sent := 0
+		go func() {
+			for {
+				if _, err := b.far.Write(frame); err != nil {
+					return
+				}
+				sent++
+			}
+		}()
+		synctest.Wait()
+		if sent != 1 {
+			t.Errorf("%d were read while the loop looked at none", sent)
+		}
+	})
+}
+
 // TestALargeFrameWithoutRoomWaitsAndItsPeerIsNotGivenUp has another frame hold the room for longer
 // than the time of silence.
 func TestALargeFrameWithoutRoomWaitsAndItsPeerIsNotGivenUp(t *testing.T) {

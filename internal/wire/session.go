@@ -36,6 +36,9 @@ const (
 	// postingCredit is how many batches the reader may be ahead of the loop, the one that it reads
 	// included.
 	postingCredit = 5
+	// alone is how many bytes of a large frame the loop looks at before more is read: it may hold the
+	// peer then.
+	alone = 1 << 20
 	// calmCommands is how many commands a batch may have for the reader to run them itself. A
 	// peer that sends more at a time gains more by being read meanwhile.
 	calmCommands = 4
@@ -121,11 +124,11 @@ type Session struct {
 
 // batch is what one read of the socket gave.
 type batch struct {
-	s       *Session
-	cmds    []message.Command
-	run     func()
-	guarded bool
-	loan    *loan // of a large frame in it; given back when the loop has seen it
+	s        *Session
+	cmds     []message.Command
+	run      func()
+	lockstep bool  // nothing more is read before the loop has looked at it
+	loan     *loan // of a large frame in it; given back when the loop has seen it
 }
 
 // New makes a session of a connection, which is the session's from here on. Nothing happens before
@@ -188,8 +191,8 @@ func (s *Session) abandon(err error) {
 }
 
 // Hold stops reading, until it is called with false, so that the peer has to wait. What was read
-// already still comes. While it lasts a failed write tells that the peer is gone, or the monitor
-// that its machine is.
+// already still comes, and one batch more. While it lasts a failed write tells that the peer is
+// gone, or the monitor that its machine is.
 func (s *Session) Hold(on bool) {
 	if s.held == on || on && (s.closed || s.finished) {
 		return
@@ -197,12 +200,25 @@ func (s *Session) Hold(on bool) {
 	s.held = on
 	s.conn.Hold(on)
 	if on {
+		s.keepFree()
 		return
 	}
 	for _, b := range s.kept {
 		s.free <- b
 	}
 	s.kept = nil
+}
+
+// keepFree leaves the reader of a session that is held nothing to read into but what it has.
+func (s *Session) keepFree() {
+	for {
+		select {
+		case b := <-s.free:
+			s.kept = append(s.kept, b)
+		default:
+			return
+		}
+	}
 }
 
 // cut closes the connection and wakes its reader, from any goroutine.
@@ -329,7 +345,8 @@ func (s *Session) read(frames *openwire.FrameReader, d *Decoder) error {
 
 // post decodes the frames and hands them to the loop; what came before a bad one is handed over.
 func (s *Session) post(d *Decoder, b *batch, frames [][]byte, guarded bool) error {
-	b.guarded = guarded
+	b.lockstep = guarded || b.loan != nil && b.loan.has >= alone
+	lockstep := b.lockstep
 	var err error
 	for _, f := range frames {
 		var c message.Command
@@ -354,8 +371,11 @@ func (s *Session) post(d *Decoder, b *batch, frames [][]byte, guarded bool) erro
 		b.giveBack()
 		return errLoopGone
 	}
-	if guarded {
-		<-s.looked
+	if lockstep {
+		select {
+		case <-s.looked:
+		case <-s.gone:
+		}
 	}
 	return err
 }
@@ -386,14 +406,17 @@ func (b *batch) handle() {
 	if b.cmds = b.cmds[:0]; cap(b.cmds) > batchKept {
 		b.cmds = nil
 	}
-	guarded := b.guarded
+	lockstep := b.lockstep
 	if s.held {
 		s.kept = append(s.kept, b)
 	} else {
 		s.free <- b
 	}
-	if guarded {
-		s.looked <- struct{}{}
+	if lockstep {
+		select {
+		case s.looked <- struct{}{}:
+		default: // the connection is gone, and nobody waits
+		}
 	}
 }
 

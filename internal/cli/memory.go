@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"math"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"hopwire"
+)
+
+const (
+	trimLook = time.Second
+	// calmBytes is what may be allocated from one look to the next when little is to be done.
+	calmBytes = 2 << 20
+	// trimBytes is what must have been allocated since memory was last given back.
+	trimBytes = 64 << 20
+)
+
+// boundHeap has garbage collected more often where the heap would else grow to twice of what the
+// brokers' limits allow. What the environment says of GOMEMLIMIT counts instead.
+func boundHeap(setups []*hopwire.Setup) {
+	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		return
+	}
+	sum := int64(0)
+	for _, s := range setups {
+		sum += s.MemoryBytes()
+	}
+	debug.SetMemoryLimit(sum)
+}
+
+// trim gives memory back to the system when much was allocated and nothing is any more. Without it
+// what large messages took stays resident for minutes: nobody collects garbage while nothing is
+// allocated.
+func trim(ctx context.Context) error {
+	tick := time.NewTicker(trimLook)
+	defer tick.Stop()
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	var t trimmer
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if metrics.Read(sample); t.due(sample[0].Value.Uint64()) {
+			debug.FreeOSMemory()
+		}
+	}
+}
+
+// trimmer decides when memory is given back.
+type trimmer struct{ last, trimmed uint64 }
+
+// due looks at what was allocated since the start of the process.
+func (t *trimmer) due(allocated uint64) bool {
+	calm := allocated-t.last < calmBytes
+	t.last = allocated
+	if !calm || allocated-t.trimmed < trimBytes {
+		return false
+	}
+	t.trimmed = allocated
+	return true
+}
