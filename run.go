@@ -156,8 +156,7 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	b.controls = rungroup.New(context.Background())
 	b.core = broker.New(b.loop, b.committer, headers, o)
 	b.loop.OnTurn(b.core.EndTurn)
-	b.hub = wire.NewHub(b.loop)
-	b.hub.LimitFrames(frameMemory(o.MemoryLimitBytes))
+	b.hub = newHub(b.loop, o)
 	b.home = bridge.NewHome(bridge.Config{
 		Local: b.core, Env: b.loop,
 		Dialer:  link.NewDialer(link.Options{Hub: b.hub, Group: b.group}),
@@ -387,16 +386,9 @@ func (b *Broker) Status(ctx context.Context) (*manage.Status, error) {
 			Address: l.address()})
 	}
 	if !b.loop.Call(ctx, func() {
-		core, frames := b.core.Status(), b.hub.Frames()
-		for r, n := range map[message.Reason]int64{message.FrameMemory: frames.Waited,
-			message.FrameSlow: frames.Slow} {
-			if n > 0 {
-				core.Counts.Reasons[r] = n
-			}
-		}
+		core := b.core.Status()
+		tellFrames(s, core.Counts.Reasons, b.hub.Frames())
 		s.FromBroker(core)
-		s.FrameBytes, s.FrameLimitBytes = frames.Bytes, frames.LimitBytes
-		s.FramesWaiting = frames.Waiting
 		s.Bridges = b.bridges()
 		for i := range s.Destinations {
 			if d := &s.Destinations[i]; slices.Contains(d.Waits, string(message.NoConsumer)) {

@@ -13,6 +13,8 @@ import (
 	"hopwire/internal/bridge"
 	"hopwire/internal/broker"
 	"hopwire/internal/config"
+	"hopwire/internal/loop"
+	"hopwire/internal/manage"
 	"hopwire/internal/message"
 	"hopwire/internal/security"
 	"hopwire/internal/store/disk"
@@ -76,6 +78,24 @@ func frameMemory(memoryLimit int64) int64 { return cmp.Or(memoryLimit, nominalHe
 func (s *Setup) MemoryBytes() int64 {
 	n := limit(s.config.Broker().Usage.Memory, nominalHeap())
 	return n + frameMemory(n) + restBytes
+}
+
+// newHub makes the hub of a broker, with its bound of large frames.
+func newHub(l *loop.Loop, o broker.Options) *wire.Hub {
+	h := wire.NewHub(l)
+	h.LimitFrames(frameMemory(o.MemoryLimitBytes))
+	return h
+}
+
+// tellFrames tells of large frames that are read, and adds what befell them to the reasons.
+func tellFrames(s *manage.Status, reasons map[message.Reason]int64, f wire.Frames) {
+	s.FrameBytes, s.FrameLimitBytes, s.FramesWaiting = f.Bytes, f.LimitBytes, f.Waiting
+	for r, n := range map[message.Reason]int64{message.FrameMemory: f.Waited,
+		message.FrameSlow: f.Slow} {
+		if n > 0 {
+			reasons[r] = n
+		}
+	}
 }
 
 func nominalHeap() int64 {
