@@ -5,9 +5,9 @@
 // "lock" is locked while a store is open; its text names the holder. "format" tells the format; a
 // newer one is refused. It is 1 until the first subscription, or until the first header says what
 // clients may have had, which is soon: when the first stored message is delivered. From then on it
-// is 2, from the first prepared branch on 3, from the first number of a producer on 4 (with the first
-// persistent send of a client over failover), and from the first body in pieces on 5. A program that
-// knows no such records says that the folder is a newer program's.
+// is 2, from the first prepared branch on 3, from the first number of a producer on 4 (with the
+// first persistent send of a client over failover), and from the first body in pieces on 5. A
+// program that knows no such records says that the folder is a newer program's.
 // "ballast" takes a quarter of the reserve, to be given back when the disk is full. "db" is
 // pebble's.
 //
