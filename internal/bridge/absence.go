@@ -19,8 +19,12 @@ type absence struct {
 	patience time.Duration // the longest inDoubtTimeout of those links; NeverTimeout is the longest
 	name     string        // of the last connector; "" since before the start
 	place    string        // Bridge.place of the last link; "" since before the start
+	run      int64         // of the peer that had those links; 0 when not known, severalRuns
 	timer    loop.Timer    // for since+patience
 }
+
+// severalRuns is the run of an absence that links to several runs of the peer left copies in.
+const severalRuns = -1
 
 // absences are those of all peers.
 type absences struct {
@@ -37,6 +41,11 @@ func (a *absences) left(b *Bridge, fresh bool) {
 	x := a.of(b.peer.ID)
 	if fresh {
 		x.since = a.home.env.Mono()
+		if x.run != 0 && x.run != b.hello.HopwireRun {
+			x.run = severalRuns
+		} else {
+			x.run = b.hello.HopwireRun
+		}
 	}
 	if fresh || x.patience == 0 {
 		x.patience = network.LongerPatience(x.patience, b.opts.InDoubtTimeout)
@@ -52,6 +61,13 @@ func (a *absences) of(peer message.BrokerID) *absence {
 		a.peers[peer] = x
 	}
 	return x
+}
+
+// restarted reports whether the peer is another run of its broker than one that was sent copies in
+// doubt. What such a one had not stored, its clients may have seen all the same.
+func (a *absences) restarted(b *Bridge) bool {
+	x := a.peers[b.peer.ID]
+	return x != nil && x.run != 0 && x.run != b.hello.HopwireRun
 }
 
 // heard notes that the peer said something about copies.

@@ -180,7 +180,7 @@ func (b *Bridge) told(t network.Talk) {
 	}
 	if len(free) > 0 {
 		how := network.WasNotTaken
-		if t.Seen {
+		if t.Seen || b.home.absences.restarted(b) {
 			how = network.MaybeSeen
 		}
 		b.home.local.Resolve(b.peer.ID, free, how)

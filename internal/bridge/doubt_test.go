@@ -89,6 +89,29 @@ func TestWhatAKilledPeerMayHaveGivenToAClientGoesBackAsSeen(t *testing.T) {
 	}
 }
 
+// The peer hears of its own restart from the first link that forwards again, and denies then that
+// clients may have seen what another link asks about.
+func TestWhatAnotherRunOfThePeerMayHaveGivenToAClientGoesBackAsSeen(t *testing.T) {
+	for _, c := range []struct {
+		before, now int64
+		want        string
+	}{{7, 8, "maybe-seen 1"}, {7, 7, "was-not-taken 1"}, {0, 8, "was-not-taken 1"}} {
+		w := newWorld(t, nil)
+		w.connect(Hello{HopwireLevel: 1, HopwireRun: c.before})
+		w.consume(1, "Q")
+		w.deliver("queue://Q", 1, text("Q", 1))
+		w.dial.down(nil)
+		w.home.doubts = doubtsOf(1)
+		w.env.advance(2 * time.Second)
+		w.connect(Hello{HopwireLevel: 1, HopwireRun: c.now})
+		w.home.take()
+		w.tell(false)
+		if log := w.home.take(); len(log) == 0 || log[0] != c.want {
+			t.Errorf("run %d, then %d: %q", c.before, c.now, log)
+		}
+	}
+}
+
 func TestOnlyAPeerThatReadsItIsToldWhatMayHaveBeenSeen(t *testing.T) {
 	for _, reads := range []bool{true, false} {
 		w := newWorld(t, nil)

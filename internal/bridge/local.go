@@ -68,6 +68,7 @@ type Hello struct {
 	Version      int    // negotiated OpenWire version
 	MaxFrame     int64  // bytes the peer takes at most in a frame; 0 is no limit
 	HopwireLevel int    // 0: the peer is no Hopwire broker
+	HopwireRun   int64  // another after each start of the peer; 0 when it does not tell
 	// As is who the peer of an accepted connection logged in as.
 	As message.Principal
 }

@@ -135,7 +135,7 @@ func (x *dial) greeted(p wire.Peer) {
 func helloOf(p wire.Peer) bridge.Hello {
 	return bridge.Hello{
 		Remote: p.Remote, Version: p.Format.Version, MaxFrame: p.MaxFrame(),
-		HopwireLevel: p.HopwireLevel,
+		HopwireLevel: p.HopwireLevel, HopwireRun: p.HopwireRun,
 	}
 }
 

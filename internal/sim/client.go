@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"hopwire/internal/broker"
 	"hopwire/internal/message"
 )
 
@@ -99,7 +100,7 @@ func (c *Client) open(n *Node, again bool) {
 	s := c.w.cable("client "+c.name, n.cfg.Name).connect("client "+c.name, n.cfg.Name)
 	c.end = s.ends[0]
 	c.end.does, c.end.recv, c.end.down = map[int32]func(*life){}, c.receive, c.lost
-	n.life.accept(s.ends[1], 0, "openwire")
+	n.life.accept(s.ends[1], broker.Remote{Connector: "openwire"}, 0)
 	c.w.trace("%s: connects to %s", c.name, n.cfg.Name)
 	c.send(&message.ConnectionInfo{ID: c.id, ClientID: c.clientID(),
 		FaultTolerant: c.failover, FailoverReconnect: again})

@@ -15,7 +15,12 @@ var kept = []struct {
 	{1620, "a second look does not jump over older copies (P1)", nil},
 	{550, "replay to and fro does not use up the TTL (P1)", nil},
 	{1103, "replay to and fro does not use up the TTL (P1)", nil},
+	{2555, "of what a peer lost at a restart that a second link heard of late, clients are told (P3)",
+		hopping},
 }
+
+// hopping has links that go both ways and break, and consumers that move.
+func hopping(p *Plan) { p.Volatile, p.Cuts, p.Duplex, p.Hop = false, true, true, true }
 
 // forked makes copies of one message that do not know of each other: a broker that cannot be asked,
 // in a mesh whose links break.

@@ -15,6 +15,8 @@ type Plant struct {
 	Clock func(l *Life, e loop.Env) loop.Env
 	// Headers changes what the broker finds at its start.
 	Headers func(h []store.Header) []store.Header
+	// OneRun has the broker tell its peers the same run after each start.
+	OneRun bool
 }
 
 // Life is what a planted fault may know of the broker it is in.

@@ -332,13 +332,13 @@ var planted = []struct {
 			}
 			return h
 		}}, func(p *Plan) { p.Crashes, p.Resend = true, false }, false},
-	{"a peer hides that it was killed", "P3", localPlant(func(_ *Life, f *faultyLocal) {
+	{"a peer hides that it was killed", "P3", ofOneRun(localPlant(func(_ *Life, f *faultyLocal) {
 		f.known = func(peer message.BrokerID, keys []network.DoubtKey, done func([]bool, bool)) bool {
 			f.Broker.Known(network.Asker{Peer: peer, Ours: true}, nil, keys,
 				func(known []bool, _ bool) { done(known, false) })
 			return true
 		}
-	}), func(p *Plan) {
+	})), func(p *Plan) {
 		p.Crashes, p.SlowDisks, p.Duplex, p.Resend = true, true, true, false
 		p.Locks, p.Static = false, false
 	}, true},
@@ -349,6 +349,11 @@ var planted = []struct {
 			}
 			return h
 		}}, func(p *Plan) { p.Crashes = true }, false},
+}
+
+func ofOneRun(p *Plant) *Plant {
+	p.OneRun = true
+	return p
 }
 
 // TestCheckersFindPlantedFaults plants one fault at a time and plays seeds until its checker

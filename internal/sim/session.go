@@ -88,9 +88,10 @@ func (l *life) call(c *cable, peer *Node, up func(bridge.Link, bridge.Hello),
 	l.ends = append(l.ends, e)
 	lk := &link{end: e, ended: func() { l.lose(e); down(errors.New("closed here")) }}
 	l.env.post(func() {
-		up(lk, bridge.Hello{Remote: peer.cfg.Name, Version: 12, HopwireLevel: level})
+		up(lk, bridge.Hello{Remote: peer.cfg.Name, Version: 12, HopwireLevel: level,
+			HopwireRun: peer.life.run()})
 	})
-	peer.life.accept(s.ends[1], level, "")
+	peer.life.accept(s.ends[1], broker.Remote{HopwireLevel: level}, l.run())
 }
 
 func (l *life) lose(e *end) {
@@ -104,18 +105,27 @@ type session struct {
 	conn     *broker.Connection
 	acceptor *bridge.Acceptor
 	level    int
+	run      int64 // of the broker that called; 0 for a client
 
 	deliveries uint64
 }
 
-// accept takes a call.
-func (l *life) accept(e *end, level int, connector string) *session {
-	s := &session{life: l, end: e, level: level}
+// run is what peers are told, another after each start.
+func (l *life) run() int64 {
+	if p := l.node.cfg.Plant; p != nil && p.OneRun {
+		return 1
+	}
+	return int64(l.number)
+}
+
+// accept takes a call, of a broker in its run of that number.
+func (l *life) accept(e *end, from broker.Remote, run int64) *session {
+	s := &session{life: l, end: e, level: from.HopwireLevel, run: run}
+	from.Address = e.other().name
 	e.env, e.recv, e.down = l.env, s.receive, s.down
 	l.ends = append(l.ends, e)
 	l.env.post(func() {
-		s.conn = l.core.Connect(s, broker.Remote{Address: e.other().name, Connector: connector,
-			HopwireLevel: level}, s.duplex)
+		s.conn = l.core.Connect(s, from, s.duplex)
 		e.send(l.core.Greeting())
 	})
 	return s
@@ -177,7 +187,7 @@ func (s *session) duplex(info *message.BrokerInfo) {
 		s.conn.Gone()
 	}}
 	a, err := s.life.home.Accept(lk, bridge.Hello{Remote: info.Name, Version: 12,
-		HopwireLevel: s.level, As: s.conn.Principal()}, info)
+		HopwireLevel: s.level, HopwireRun: s.run, As: s.conn.Principal()}, info)
 	if err != nil {
 		s.life.node.w.note("%s: duplex from %s: %v", s.life.node.cfg.Name, info.Name, err)
 		lk.Close(err.Error())

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +15,11 @@ import (
 // Level is the HopwireLink level that this code speaks.
 const Level = 1
 
-// levelOption is the property of the hello by which Hopwire brokers know each other.
-const levelOption = "HopwireLink"
+// Properties of the hello by which Hopwire brokers know each other, and that one was started anew.
+const (
+	levelOption = "HopwireLink"
+	runOption   = "HopwireRun"
+)
 
 // DefaultMaxFrameSize is the largest frame taken when the connector says nothing, in bytes: what
 // ActiveMQ's own activemq.xml had for years.
@@ -39,6 +43,12 @@ func DefaultOffer() Offer {
 	o.MaxFrameSize = DefaultMaxFrameSize
 	o.Extra = primitive.Map{{Key: levelOption, Value: int32(Level)}}
 	return Offer{Version: openwire.MaxVersion, Options: o, FrameLimit: DefaultMaxFrameSize}
+}
+
+// as gives the offer of a broker that was started and has a number since.
+func (o Offer) as(run int64) Offer {
+	o.Options.Extra = append(slices.Clip(o.Options.Extra), primitive.Entry{Key: runOption, Value: run})
+	return o
 }
 
 // OfferOf applies the wireFormat.* options of a URI, given without the prefix. Unknown names are
@@ -124,6 +134,7 @@ type Peer struct {
 	Options      openwire.HelloOptions // what it offered
 	Version      int                   // what it offered
 	HopwireLevel int                   // the lower of both levels; 0 when it is no Hopwire broker
+	HopwireRun   int64                 // another after each start; 0 when it does not tell
 }
 
 // MaxFrame is the largest frame that the peer takes, in bytes; 0 is no limit.
@@ -152,8 +163,15 @@ func (o *Offer) agree(ours *openwire.WireFormatInfo, frame []byte, remote string
 		return nil, err
 	}
 	for _, e := range p.Options.Extra {
-		if n, ok := e.Value.(int32); ok && e.Key == levelOption && n > 0 {
-			p.HopwireLevel = int(min(n, Level))
+		switch n := e.Value.(type) {
+		case int32:
+			if e.Key == levelOption && n > 0 {
+				p.HopwireLevel = int(min(n, Level))
+			}
+		case int64:
+			if e.Key == runOption {
+				p.HopwireRun = n
+			}
 		}
 	}
 	return p, nil

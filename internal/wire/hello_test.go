@@ -59,7 +59,7 @@ func TestLooseWithoutCacheUnlessTheUriAsksForMore(t *testing.T) {
 
 func TestHopwireBrokersKnowEachOther(t *testing.T) {
 	o := DefaultOffer()
-	w, err := openwire.NewHello(o.Version, o.Options)
+	w, err := openwire.NewHello(o.Version, o.as(77).Options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,8 @@ func TestHopwireBrokersKnowEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := agree(t, o, frame[4:])
-	if err != nil || p.HopwireLevel != Level || p.MaxFrame() != DefaultMaxFrameSize {
+	if err != nil || p.HopwireLevel != Level || p.HopwireRun != 77 ||
+		p.MaxFrame() != DefaultMaxFrameSize {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 	"sync"
 
 	"hopwire/internal/loop"
@@ -11,6 +13,7 @@ import (
 // turn and wakes the writers that have something to do.
 type Hub struct {
 	loop   *loop.Loop
+	run    int64 // told in hellos: a peer sees that it meets another run of the broker
 	dirty  []*Session
 	frames frameRoom
 
@@ -22,7 +25,7 @@ type Hub struct {
 // NewHub makes the hub of a loop. Hooks run in the order of their making: the broker's EndTurn must
 // be one before this.
 func NewHub(l *loop.Loop) *Hub {
-	h := &Hub{loop: l}
+	h := &Hub{loop: l, run: rand.Int64N(math.MaxInt64) + 1}
 	l.OnTurn(h.flush)
 	return h
 }

@@ -137,6 +137,7 @@ func New(cfg Config) *Session {
 	if cfg.HelloTimeout <= 0 {
 		cfg.HelloTimeout = transport.DefaultConnectionTimeout
 	}
+	cfg.Offer = cfg.Offer.as(cfg.Hub.run)
 	s := &Session{
 		cfg: cfg, conn: cfg.Conn, free: make(chan *batch, postingCredit),
 		looked: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
