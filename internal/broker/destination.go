@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"hopwire/internal/broker/audit"
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/broker/recall"
 	"hopwire/internal/broker/usage"
@@ -79,7 +78,8 @@ func NextSequence(st interface {
 // sequenceBlock is how many sequences a header reserves ahead.
 const sequenceBlock = 1000
 
-// destination is one queue or topic with all that belongs to it.
+// destination is one queue or topic with all that belongs to it: what it has in common stands here,
+// the rest with those who work on it.
 type destination struct {
 	name   message.Destination
 	id     store.DestID
@@ -88,14 +88,7 @@ type destination struct {
 	gone   bool
 
 	queue     *queue.Queue  // queues
-	logged    uint64        // the last sequence in a topic's log
-	head      uint64        // of the log, as last handed over
-	floor     uint64        // while a batch is made: the lowest message put into the log
-	looked    bool          // is in the journal's looks
 	sub       *subscription // whose queue this is
-	shares    []*share      // of the subscriptions that a topic keeps messages for
-	keepers   []*share      // those with last > 0
-	blocker   int           // in keepers, where holding.blocked goes on
 	host      *queueHost
 	consumers []*consumer // clients' consumers, in the order of their making
 	nets      []*netSub   // bridges' subscriptions
@@ -103,37 +96,13 @@ type destination struct {
 	durables  int         // of consumers: those of durable subscriptions
 	browsers  int         // of clients, that name it
 
-	stored      int64 // copies with a record in the store
-	storedBytes int64
-	reserved    uint64                      // sequences below it are reserved durably or in the batch
-	marks       map[message.BrokerID]uint64 // forwardedBelow
-	bootMarks   map[message.BrokerID]uint64 // those of the last run, while their peer is not asked
-	bootAsked   map[message.BrokerID]uint64 // stored copies below it were asked about
-	delivered   delivered                   // to clients
-	memory      *recall.Memory              // of a topic, for who comes later; nil while it has none
-	trimming    bool                        // a timer looks at the age of what memory has
-	touched     bool                        // its header goes into the batch
-	headed      bool                        // its header is in the store or on the way there
+	topicLog
+	retention
+	recorded
+	history
+	parkingLot
+	ownership
 
-	receipts  *audit.Receipts
-	producers *audit.Producers
-	loading   []func() // what waits for the receipts
-	went      []func() // and what they are told before
-
-	parked     []*arrival                      // sends that wait for space
-	parkedOf   [classes]int                    // of parked, by what they wait for the room of
-	lack       [classes]message.Reason         // what room each class of parked lacks
-	waiting    map[message.ProducerID]*waiting // of parked
-	mixed      bool                            // the lines of waiting are to be made anew
-	peersBytes int64                           // of peers' stored sends in parked
-
-	// owner is a temporary destination's connection here; ownerPeer is a peer that has it, by way of
-	// the brokers in ownerPath, of which it is the last. With no owner it is a mirror; with both its
-	// owner came from there, or went there, and one of them does not know yet.
-	owner         *Connection
-	ownerPeer     message.BrokerID
-	ownerPath     []message.BrokerID
-	unsure        bool // a mirror: all links to ownerPeer ended since it announced the destination
 	producerCount int
 	counts        DestinationCounts
 	reasons       map[message.Reason]int64

@@ -37,6 +37,19 @@ type journal struct {
 	failed    error
 }
 
+// recorded is what the store has of a destination, durably or in a batch.
+type recorded struct {
+	stored      int64 // copies with a record
+	storedBytes int64
+	reserved    uint64                      // sequences below it are not given anew after a restart
+	marks       map[message.BrokerID]uint64 // forwardedBelow
+	bootMarks   map[message.BrokerID]uint64 // those of the last run, while their peer is not asked
+	bootAsked   map[message.BrokerID]uint64 // stored copies below it were asked about
+	delivered   delivered                   // to clients
+	touched     bool                        // the header goes into the batch
+	headed      bool                        // the header is in the store or on the way there
+}
+
 // part is a run of changes that were not handed over.
 type part struct {
 	gen    uint64 // PutBatch of the copies whose record is put by it

@@ -11,6 +11,17 @@ import (
 // subscription of several topics has one order. What all subscriptions are through with ends when
 // the log's head rises.
 
+// topicLog is what a topic keeps for durable subscriptions: each message once, from head on.
+type topicLog struct {
+	logged  uint64   // the last sequence
+	head    uint64   // as last handed over
+	floor   uint64   // while a batch is made: the lowest message put
+	looked  bool     // is in the journal's looks
+	shares  []*share // of the subscriptions that it keeps messages for
+	keepers []*share // those with last > 0
+	blocker int      // in keepers, where holding.blocked goes on
+}
+
 // logPut is one message's record in its topic's log, while it is collected. It is not written when
 // no reference to it is.
 type logPut struct {

@@ -13,6 +13,16 @@ import (
 // on its way outlives a short cut.
 const mirrorPatience = time.Minute
 
+// ownership is whose a temporary destination is: owner is a connection here; ownerPeer is a peer
+// that has it, by way of the brokers in ownerPath, of which it is the last. With no owner it is a
+// mirror; with both its owner came from there, or went there, and one of them does not know yet.
+type ownership struct {
+	owner     *Connection
+	ownerPeer message.BrokerID
+	ownerPath []message.BrokerID
+	unsure    bool // a mirror: all links to ownerPeer ended since it announced the destination
+}
+
 // mirrored is a peer whose temporary destinations are mirrored here. A peer tells of their removal
 // only while a link is up, and over a new link of those only that are there: what it does not
 // announce again is gone.

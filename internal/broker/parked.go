@@ -21,6 +21,16 @@ type parking struct {
 	timer  interface{ Stop() }
 }
 
+// parkingLot is where a destination's sends wait for space.
+type parkingLot struct {
+	parked     []*arrival
+	parkedOf   [classes]int                    // of parked, by what they wait for the room of
+	lack       [classes]message.Reason         // what room each class of parked lacks
+	waiting    map[message.ProducerID]*waiting // of parked
+	mixed      bool                            // the lines of waiting are to be made anew
+	peersBytes int64                           // of peers' stored sends in parked
+}
+
 // unparkMost is how many parked sends go on in one turn.
 const unparkMost = 1000
 

@@ -17,6 +17,12 @@ const keptPercent = 50
 // timed policy looks once a second).
 const trimEvery = time.Second
 
+// retention is what a topic keeps for consumers that come later.
+type retention struct {
+	memory   *recall.Memory // nil while it has none
+	trimming bool           // a timer looks at the age of what memory has
+}
+
 // remember has a topic keep a message as its policy says, and gives it as it is published: without
 // the mark of a retained one.
 func (b *Broker) remember(d *destination, m *message.Message) *message.Message {

@@ -17,6 +17,14 @@ const (
 	receiptsMost = 1 << 18
 )
 
+// history is what came to a destination before, of peers and of producers.
+type history struct {
+	receipts  *audit.Receipts // nil while they are not in memory
+	producers *audit.Producers
+	loading   []func() // what waits for the receipts
+	went      []func() // and what they are told before
+}
+
 // loadReceipts makes sure that the receipts of the destination, and the numbers of its producers,
 // are in memory when the message may have been here before, or may come again: it is of a peer, or
 // of a client that fails over.
