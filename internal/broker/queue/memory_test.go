@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 	"time"
 
@@ -217,5 +219,29 @@ func TestWhatAllHaveRefusedLeavesMemory(t *testing.T) {
 	if len(timed.took) != many-1 || w.q.Pending() != 0 {
 		t.Errorf("%d of %d were delivered when their time came, %d wait", len(timed.took), many-1,
 			w.q.Pending())
+	}
+}
+
+// A turn takes up a part of what is due at one moment; all of it comes, in order.
+func TestWhatIsDueAtOnceIsLookedAtInTurns(t *testing.T) {
+	w := newWorld()
+	s := w.attach(&testSub{room: 1 << 20, delay: time.Second}, Traits{})
+	for range 3*dueMost + 7 {
+		w.add(false)
+	}
+	w.settle()
+	w.advance(time.Second)
+	for left := 2*dueMost + 7; left > 0; left -= dueMost {
+		w.dispatch()
+		if len(w.q.times) != left {
+			t.Fatalf("%d are left when one turn more has looked, want %d", len(w.q.times), left)
+		}
+		w.advance(0) // the timer for the rest
+	}
+	w.settle()
+	if len(s.took) != 3*dueMost+7 || !slices.IsSortedFunc(s.took, func(a, b *Copy) int {
+		return cmp.Compare(a.Seq, b.Seq)
+	}) {
+		t.Errorf("%d were taken, or out of order", len(s.took))
 	}
 }

@@ -55,9 +55,12 @@ func (q *Queue) lookAt(at time.Duration, s *Slot, p place) {
 	q.armTimer()
 }
 
+// dueMost is how many refusals that are due one turn takes up; the timer brings the next.
+const dueMost = 1000
+
 // dueTimes moves what is due from the heap to the slots' lists.
 func (q *Queue) dueTimes(now time.Duration) {
-	for len(q.times) > 0 && q.times[0].at <= now {
+	for n := 0; n < dueMost && len(q.times) > 0 && q.times[0].at <= now; n++ {
 		t := heap.Pop(&q.times).(*timed)
 		delete(t.slot.times, t.place)
 		t.slot.lookAgain(t.place)
