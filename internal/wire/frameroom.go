@@ -14,21 +14,28 @@ import (
 const (
 	// slowLook is how often, while frames wait for room, those that hold some are looked at.
 	slowLook = 10 * time.Second
-	// slowBytes is what must come of such a frame from one look to the next.
+	// slowBytes is what must come of such a frame from one look to the next, at least; of one that
+	// holds much slowPart of that: who waits for it waits some minutes, however large it is.
 	slowBytes = 256 << 10
+	slowPart  = 30
+	// sideFrame is up to what a frame gets its memory beside the line, from a sidePart of the limit.
+	sideFrame = 1 << 20
+	sidePart  = 4
 )
 
 // frameRoom bounds the memory of large frames that the loop has not seen: what it takes of them is
 // accounted by the broker. It is given as the bytes of a frame arrive, first come, first served.
 // Since each could hold a part and wait for the rest, one frame at a time gets all that it asks
-// for, whatever the limit: used <= limit + one frame.
+// for, whatever the limit: used <= limit + one frame. Frames that are not so large need not wait for
+// those that are: they have some memory beside.
 //
 // While others wait a frame must arrive at some pace, or its connection ends: who sends a byte a
 // minute would hold the room for ever.
 type frameRoom struct {
 	mu      sync.Mutex
-	limit   int64 // 0: none
-	used    int64
+	limit   int64 // of used; 0: none
+	used    int64 // by frames in line
+	side    int64 // by frames up to sideFrame, beside the line
 	reading map[*loan]bool
 	waiting []*loan
 	first   *loan // gets what it asks for
@@ -40,6 +47,7 @@ type frameRoom struct {
 // loan is what one frame has of the room.
 type loan struct {
 	has, want int64
+	side      int64 // of has, what is beside the line
 	seen      int64 // bytes that had come at the last look; -1 before the first
 	waited    bool
 	turn      chan struct{} // closed when it has what it waits for
@@ -65,7 +73,7 @@ func (h *Hub) Frames() Frames {
 	r := &h.frames
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Frames{Bytes: r.used, LimitBytes: r.limit, Waiting: len(r.waiting), Waited: r.waits,
+	return Frames{Bytes: r.used + r.side, LimitBytes: r.limit, Waiting: len(r.waiting), Waited: r.waits,
 		Slow: r.slow}
 }
 
@@ -78,6 +86,13 @@ func (r *frameRoom) ask(l *loan, n int64) <-chan struct{} {
 	}
 	r.reading[l] = true
 	l.want = n
+	if r.limit > 0 && l.has == l.side && l.has+n <= sideFrame && r.side+n <= r.limit/sidePart {
+		r.side += n
+		l.side += n
+		r.used -= n // grant counts it there
+		r.grant(l)
+		return nil
+	}
 	if l == r.first || len(r.waiting) == 0 && r.fits(l) {
 		r.grant(l)
 		return nil
@@ -131,14 +146,18 @@ func (r *frameRoom) advance() {
 
 // look ends the connections of frames that others wait for and that hardly arrive.
 func (r *frameRoom) look() {
-	var slow []*loan
+	var slow []func()
 	r.mu.Lock()
 	if r.looks != nil {
 		r.looks.Reset(slowLook)
 		for l := range r.reading {
-			came := l.came.Load()
-			if l.want == 0 && l.seen >= 0 && came-l.seen < slowBytes {
-				slow = append(slow, l)
+			came, least := l.came.Load(), max(slowBytes, l.has/slowPart)
+			if l.want == 0 && l.seen >= 0 && came-l.seen < least {
+				slow = append(slow, func() {
+					l.fail(message.Errorf(message.Limit, "%s: of a large frame %d bytes came, less than"+
+						" %d in the last %v, and others wait for its memory", message.FrameSlow, came, least,
+						slowLook))
+				})
 				r.slow++
 				delete(r.reading, l) // once is enough
 			}
@@ -146,10 +165,8 @@ func (r *frameRoom) look() {
 		}
 	}
 	r.mu.Unlock()
-	for _, l := range slow {
-		l.fail(message.Errorf(message.Limit, "%s: of a large frame %d bytes came, less than %d in the"+
-			" last %v, and others wait for its memory", message.FrameSlow, l.came.Load(), slowBytes,
-			slowLook))
+	for _, end := range slow {
+		end()
 	}
 }
 
@@ -171,8 +188,9 @@ func (r *frameRoom) giveBack(l *loan) {
 	if i := slices.Index(r.waiting, l); i >= 0 {
 		r.waiting = slices.Delete(r.waiting, i, i+1)
 	}
-	r.used -= l.has
-	l.has = 0
+	r.used -= l.has - l.side
+	r.side -= l.side
+	l.has, l.side = 0, 0
 	if r.first == l {
 		r.first = nil
 	}
