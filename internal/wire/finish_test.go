@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -29,6 +30,12 @@ func finishing(t *testing.T, f func(b *bench, far *far)) {
 	})
 }
 
+// heard is what came, and why the session is down, as the loop has it.
+func (b *bench) heard() (got []message.Command, down []error) {
+	b.on(func() { got, down = slices.Clone(b.got), slices.Clone(b.down) })
+	return got, down
+}
+
 // acknowledge sends what needs no answer.
 func (f *far) acknowledge() { f.send(&openwire.MessageAck{}) }
 
@@ -49,13 +56,13 @@ func TestAFinishedSessionSaysTheEndAndStillReceives(t *testing.T) {
 		time.Sleep(closeLinger - time.Millisecond)
 		f.acknowledge()
 		synctest.Wait()
-		if n := len(b.got); n != 2*postingCredit+1 || len(b.down) != 0 {
-			t.Errorf("%d commands of %d came behind the end; it is down: %v", n, 2*postingCredit+1,
-				b.down)
+		if got, down := b.heard(); len(got) != 2*postingCredit+1 || len(down) != 0 {
+			t.Errorf("%d commands of %d came behind the end; it is down: %v", len(got),
+				2*postingCredit+1, down)
 		}
 		b.far.Close()
 		synctest.Wait()
-		if len(b.down) != 1 {
+		if _, down := b.heard(); len(down) != 1 {
 			t.Error("the peer has closed, and nobody is told")
 		}
 		if err := b.s.cfg.Hub.Flushed(context.Background()); err != nil {
@@ -69,12 +76,12 @@ func TestAFinishedSessionWaitsForItsPeerToCloseForTwoSeconds(t *testing.T) {
 		f.listen()
 		time.Sleep(closeLinger - time.Millisecond)
 		synctest.Wait()
-		if len(b.down) != 0 {
-			t.Fatalf("down too early: %v", b.down)
+		if _, down := b.heard(); len(down) != 0 {
+			t.Fatalf("down too early: %v", down)
 		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
-		if len(b.down) != 1 {
+		if _, down := b.heard(); len(down) != 1 {
 			t.Error("a peer that does not close keeps the session")
 		}
 	})
@@ -84,12 +91,12 @@ func TestAFinishedSessionGivesUpAPeerThatDoesNotRead(t *testing.T) {
 	finishing(t, func(b *bench, _ *far) {
 		time.Sleep(closeTimeout - time.Millisecond)
 		synctest.Wait()
-		if len(b.down) != 0 || b.half.Load() {
-			t.Fatalf("down too early: %v", b.down)
+		if _, down := b.heard(); len(down) != 0 || b.half.Load() {
+			t.Fatalf("down too early: %v", down)
 		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
-		if len(b.down) != 1 {
+		if _, down := b.heard(); len(down) != 1 {
 			t.Error("a peer that reads nothing keeps the session")
 		}
 	})
@@ -102,8 +109,8 @@ func TestACloseBehindAFinishEndsAtOnce(t *testing.T) {
 		b.ended("enough")
 		f.acknowledge()
 		synctest.Wait()
-		if len(b.got) != 0 {
-			t.Errorf("a closed session received %v", b.got)
+		if got, _ := b.heard(); len(got) != 0 {
+			t.Errorf("a closed session received %v", got)
 		}
 		b.far.Close()
 		if err := b.s.cfg.Hub.Flushed(context.Background()); err != nil {
@@ -122,8 +129,8 @@ func TestAFinishedSessionEndsWhereHalfCannot(t *testing.T) {
 			b.s.Finish()
 		})
 		synctest.Wait()
-		if len(b.down) != 1 || f.kinds() != "KeepAliveInfo" {
-			t.Errorf("ended %v, the peer heard %q", b.down, f.kinds())
+		if _, down := b.heard(); len(down) != 1 || f.kinds() != "KeepAliveInfo" {
+			t.Errorf("ended %v, the peer heard %q", down, f.kinds())
 		}
 	})
 }

@@ -26,8 +26,8 @@ const (
 // frameRoom bounds the memory of large frames that the loop has not seen: what it takes of them is
 // accounted by the broker. It is given as the bytes of a frame arrive, first come, first served.
 // Since each could hold a part and wait for the rest, one frame at a time gets all that it asks
-// for, whatever the limit: used <= limit + one frame. Frames that are not so large need not wait for
-// those that are: they have some memory beside.
+// for, whatever the limit: used <= limit + one frame. Frames that are not so large need not wait
+// for those that are: they have some memory beside.
 //
 // While others wait a frame must arrive at some pace, or its connection ends: who sends a byte a
 // minute would hold the room for ever.
@@ -73,8 +73,8 @@ func (h *Hub) Frames() Frames {
 	r := &h.frames
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Frames{Bytes: r.used + r.side, LimitBytes: r.limit, Waiting: len(r.waiting), Waited: r.waits,
-		Slow: r.slow}
+	return Frames{Bytes: r.used + r.side, LimitBytes: r.limit, Waiting: len(r.waiting),
+		Waited: r.waits, Slow: r.slow}
 }
 
 // ask gives n bytes to a loan at once, or has it wait in line; then the channel is closed later.
