@@ -41,11 +41,11 @@ func Split(text string) (Address, error) {
 		a.Path, a.Bare = rest, true
 		return a, nil
 	}
+	if i := strings.LastIndexByte(host, '@'); i >= 0 {
+		host = host[i+1:] // a user, which no broker reads; its password may have a slash
+	}
 	if i := strings.IndexByte(host, '/'); i >= 0 {
 		host, a.Path = host[:i], host[i:]
-	}
-	if i := strings.LastIndexByte(host, '@'); i >= 0 {
-		host = host[i+1:] // a user, which no broker reads
 	}
 	return a, a.read(host)
 }
@@ -163,26 +163,23 @@ func closing(s string) int {
 // Option is one option of a URI, decoded.
 type Option struct{ Name, Value string }
 
-// Options decodes a query in the order written. A plus is a blank, as in ActiveMQ; an ampersand may
-// be written as XML does, also twice over.
+// Options decodes a query in the order written, as ActiveMQ does: an ampersand separates, a plus is
+// a blank, an option without "=" has the value "". An ampersand may be written as XML does, also
+// twice over.
 func Options(query string) ([]Option, error) {
 	var out []Option
-	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
-		name, value, found := strings.Cut(pair, "=")
-		name = strings.TrimPrefix(name, "amp;")
-		if name == "amp" && !found {
+	for i, pair := range strings.Split(query, "&") {
+		name, value, _ := strings.Cut(strings.TrimPrefix(pair, "amp;"), "=")
+		if name == "" && value == "" {
 			continue
-		}
-		if !found || name == "" {
-			return nil, fmt.Errorf("option %q has no value", name)
 		}
 		plain, err := url.QueryUnescape(name)
 		if err == nil {
 			value, err = url.QueryUnescape(value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("option %s: a %% stands before two hexadecimal digits; %%25 is one"+
-				" itself", name)
+			return nil, fmt.Errorf("option %d: a %% stands before two hexadecimal digits; %%25 is one"+
+				" itself", i+1)
 		}
 		out = append(out, Option{plain, value})
 	}
@@ -191,7 +188,7 @@ func Options(query string) ([]Option, error) {
 
 // secrets are the parts of a URI that may hold passwords: options, up to the end of the member of a
 // list that they belong to, and what stands before an @.
-var secrets = regexp.MustCompile(`\?[^),]*|//[^/?(),]*@`)
+var secrets = regexp.MustCompile(`\?[^),]*|//[^?(),]*@`)
 
 // Shown is a URI, or a list of them, as messages show it: without what may be secret.
 func Shown(uri string) string {

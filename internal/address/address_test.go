@@ -13,6 +13,7 @@ func TestAddressesAreTakenApart(t *testing.T) {
 		"tcp://[::1]:1/p?a=b": {Scheme: "tcp", Host: "::1", Port: "1", Path: "/p", Query: "a=b"},
 		"tcp://[::1]":         {Scheme: "tcp", Host: "::1"},
 		"tcp://u:p@h:01":      {Scheme: "tcp", Host: "h", Port: "1"},
+		"tcp://u:p/w@h:1/x":   {Scheme: "tcp", Host: "h", Port: "1", Path: "/x"},
 		"vm:x?y":              {Scheme: "vm", Path: "x", Query: "y", Bare: true},
 		"vm://":               {Scheme: "vm"},
 	} {
@@ -55,12 +56,12 @@ func TestListsAreTakenApart(t *testing.T) {
 }
 
 func TestOptionsAreDecoded(t *testing.T) {
-	got, err := Options("a=x+y%2Bz&amp;%62=%26;c=&&amp;")
-	if want := []Option{{"a", "x y+z"}, {"b", "&"}, {"c", ""}}; err != nil ||
-		!slices.Equal(got, want) {
+	got, err := Options("a=x+y%2Bz&amp;%62=%26&c=&&amp;d&e=1;f=2")
+	want := []Option{{"a", "x y+z"}, {"b", "&"}, {"c", ""}, {"d", ""}, {"e", "1;f=2"}}
+	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
-	for _, query := range []string{"a", "=x", "a=%zz", "%=x"} {
+	for _, query := range []string{"a=%zz", "%=x"} {
 		if got, err := Options(query); err == nil {
 			t.Errorf("%s gives %q", query, got)
 		}
@@ -70,6 +71,7 @@ func TestOptionsAreDecoded(t *testing.T) {
 func TestASecretIsNotShown(t *testing.T) {
 	for uri, want := range map[string]string{
 		"tcp://u:secret@h:1?password=secret":         "tcp://h:1",
+		"tcp://u:sec/ret@h:1":                        "tcp://h:1",
 		"failover:(tcp://a?p=secret,tcp://b)?c=d":    "failover:(tcp://a,tcp://b)",
 		"static:(tcp://u:secret@a,tcp://secret@b:1)": "static:(tcp://a,tcp://b:1)",
 	} {

@@ -39,8 +39,8 @@ func TestUrisThatCannotWorkSayWhy(t *testing.T) {
 		"tcp://u:secret@h:x":     `uri "tcp://h:x": "x" is no port`,
 		"tcp://h:port":           `"port" is no port`,
 		"tcp://h:99999":          "no port",
-		"tcp://h:1?x":            `"x" has no value`,
-		"tcp://h:1?a=%zz":        "option a",
+		"tcp://h:1?soTimeout":    "soTimeout= is no valid value",
+		"tcp://h:1?a=%zz":        "option 1: a %",
 		"tcp://h:1?soTimeout=ab": "soTimeout=ab",
 	} {
 		u, err := ParseURI(text)
