@@ -25,10 +25,12 @@ import (
 // Memory that messages may take when the configuration gives a share of the Java heap or nothing:
 // ActiveMQ's usual heap of 1 GiB stands for it, within a quarter of the machine's memory.
 const (
-	nominalHeapBytes  = 1 << 30
-	memoryShare       = 4
-	frameShare        = 4
-	restBytes         = 512 << 20
+	nominalHeapBytes = 1 << 30
+	memoryShare      = 4
+	frameShare       = 4
+	// restBytes is what else a broker may take: 512 MiB of sends that wait, 64 MiB on their way to
+	// the store, its tables and cache.
+	restBytes         = 768 << 20
 	fallbackDiskBytes = 100 << 30
 	// residentBytes is what messages take before durable ones that wait are in the store alone: a
 	// page is read back faster than it is consumed.
@@ -74,7 +76,7 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 func frameMemory(memoryLimit int64) int64 { return cmp.Or(memoryLimit, nominalHeap()) / frameShare }
 
 // MemoryBytes is about what the broker takes of memory at its limits, garbage not counted:
-// memoryUsage, frames that are read, sends that wait for room, and the rest.
+// memoryUsage, frames that are read, and restBytes.
 func (s *Setup) MemoryBytes() int64 {
 	n := limit(s.config.Broker().Usage.Memory, nominalHeap())
 	return n + frameMemory(n) + restBytes
