@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,6 +22,7 @@ import (
 type statusCommand struct {
 	brokerFlag
 	statusView
+	JSON bool `help:"Print everything as one JSON array, for programs."`
 }
 
 // statusView is what is shown of a status, and how.
@@ -62,6 +65,9 @@ func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 		return a.Status(ctx)
 	})
 	inOrder(all)
+	if c.JSON {
+		return errors.Join(printJSON(s.out, all), err)
+	}
 	for i, status := range all {
 		if i > 0 {
 			fmt.Fprintln(s.out)
@@ -70,6 +76,18 @@ func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 	}
 	if same := sameNames(all, control.Others()); len(same) > 0 {
 		fmt.Fprintf(s.out, "\n%s\n", strings.Join(same, "\n"))
+	}
+	return err
+}
+
+// printJSON prints what programs read: names stay what they are from version to version.
+func printJSON(out io.Writer, all []*manage.Status) error {
+	if all == nil {
+		all = []*manage.Status{}
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s\n", text)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -138,6 +139,22 @@ func TestBrokersThatOpenTogetherAreToldInTheOrderOfTheirFiles(t *testing.T) {
 	o.tell(&out, 1, "broker 1\n")
 	if out.String() != "broker 1\n" {
 		t.Errorf("told %q while the other waits", out.String())
+	}
+}
+
+func TestProgramsReadAllOfAStatus(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	expect(t, exitUnavailable, `^hopwire: no broker is running`, "status", "--json")
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "json"})
+	expect(t, 0, `sent 3 messages`, "producer", "--brokerUrl="+b.URL(), "--destination=queue://Q",
+		"--messageCount=3")
+	out, code := play(t, "status", "--json", "--broker=json")
+	var got []manage.Status
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitDone || len(got) != 1 ||
+		got[0].Broker != "json" || len(got[0].Connectors) == 0 || len(got[0].Destinations) == 0 ||
+		got[0].Destinations[0].Size != 3 {
+		t.Errorf("exit %d, %v:\n%s", code, err, out)
 	}
 }
 
