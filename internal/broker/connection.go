@@ -136,6 +136,7 @@ func (c *Connection) Handle(cmd message.Command) {
 		return
 	}
 	c.active = c.b.beat
+	c.follow(cmd)
 	if c.b.stopping() {
 		if (c.finished || !c.opened) && !ends(cmd) {
 			c.leaveUndone(cmd)

@@ -130,8 +130,11 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 	return nil
 }
 
-// mayBe refuses a subscription that the bridge's user has no right to.
+// mayBe refuses a subscription to what cannot be, or that the bridge's user has no right to.
 func (n *netSub) mayBe() error {
+	if err := testName(n.sub.Info.Destination); err != nil {
+		return err
+	}
 	if err := n.rights.allow(reading, n.sub.Info.Destination); err != nil {
 		return err
 	}

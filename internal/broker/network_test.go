@@ -23,6 +23,21 @@ func (n *narrow) Gate(time.Duration) message.Verdict {
 }
 func (n *narrow) Took(message.Destination, network.Replay, time.Duration) { n.inFlight++ }
 
+// A peer is not to make a destination that nobody could send to.
+func TestABridgeSubscribesToNothingWithoutAName(t *testing.T) {
+	h := open(t, nil, nil)
+	for _, d := range []message.Destination{{}, {Kind: message.Queue}, {Name: "x"},
+		{Kind: message.Queue, Name: ","}, {Kind: 99, Name: "x"}} {
+		id := message.ConsumerID{Connection: "b", Session: 1, Value: 1}
+		err := h.b.Subscribe(&network.Subscription{Peer: "b", Info: &message.ConsumerInfo{ID: id,
+			Destination: d, PrefetchSize: 10, NetworkSubscription: true}})
+		if message.KindOf(err) != message.InvalidDestination || len(h.b.networks.subs) > 0 ||
+			h.b.dests[d] != nil {
+			t.Errorf("%+v: %v", d, err)
+		}
+	}
+}
+
 func TestAnswersOpenABridgesGateWithoutALookAtAllCopies(t *testing.T) {
 	h := open(t, nil, nil)
 	q := queueNamed("q")

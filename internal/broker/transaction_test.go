@@ -216,3 +216,48 @@ func TestATransactedReplyDoesNotMakeItsDestinationAgain(t *testing.T) {
 		}
 	}
 }
+
+// A client over failover begins its open transaction anew, and what it acknowledged in it is lost
+// with the last connection.
+func TestATransactionThatFailoverRestoredWithoutItsAcknowledgementsIsRolledBack(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		id          message.TransactionID
+		again       bool
+		lost, acked int
+		want        bool // it is done
+	}{
+		{"restored, one is lost", message.TransactionID{Connection: "c", Value: 1}, true, 1, 0, false},
+		{"restored, none is lost", message.TransactionID{Connection: "c", Value: 1}, true, 0, 0, true},
+		{"restored, one is there", message.TransactionID{Connection: "c", Value: 1}, true, 1, 1, true},
+		{"a first connection", message.TransactionID{Connection: "c", Value: 1}, false, 1, 0, true},
+		{"a branch, restored, one is lost", xid(1), true, 1, 0, false},
+		{"a branch, restored, none is lost", xid(1), true, 0, 0, true},
+	} {
+		for _, end := range []message.TransactionType{message.CommitOnePhase, message.Prepare} {
+			if end == message.Prepare && !c.id.XA {
+				continue
+			}
+			h := open(t, nil, nil)
+			g := h.tolerant("c", c.again)
+			q := queueNamed("q")
+			id := g.consume("c", q)
+			g.produce("c", q, 1)
+			if e := g.do(&message.TransactionInfo{Connection: "c", ID: c.id,
+				Type: message.Begin}); e != nil {
+				t.Fatal(e)
+			}
+			if c.acked > 0 {
+				g.ack(id, q, g.got[0], message.StandardAck, c.id)
+			}
+			g.number += int32(c.lost)
+			e := g.do(&message.TransactionInfo{Connection: "c", ID: c.id, Type: end})
+			if (e == nil) != c.want {
+				t.Errorf("%s, step %d: answered with %v", c.name, end, e)
+			}
+			if e != nil && len(h.b.xa.branches)+len(g.transactions) > 0 {
+				t.Errorf("%s: the transaction stays", c.name)
+			}
+		}
+	}
+}

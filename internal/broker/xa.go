@@ -134,7 +134,9 @@ func (c *Connection) transactXA(cmd *message.TransactionInfo) {
 		c.recover(cmd)
 		return
 	case message.Begin:
-		c.answer(cmd, c.beginXA(cmd.ID))
+		err := c.beginXA(cmd.ID)
+		c.begins(cmd)
+		c.answer(cmd, err)
 		return
 	case message.End: // asks only whether all that was sent before it is here
 		c.answer(cmd, nil)
@@ -170,6 +172,7 @@ func (c *Connection) decide(tx *transaction, cmd *message.TransactionInfo) {
 			return
 		}
 		c.takePart(tx)
+		c.demandWhole(tx, cmd)
 		tx.prepare(func(vote int32, err error) {
 			if err != nil {
 				done(err)
@@ -187,6 +190,7 @@ func (c *Connection) decide(tx *transaction, cmd *message.TransactionInfo) {
 		case tx.then != nil:
 			done(xaError(xaProtocol, "Cannot call commit now: %s is being ended", tx.id))
 		default:
+			c.demandWhole(tx, cmd)
 			tx.commit(done)
 		}
 	case message.Rollback, message.Forget:

@@ -140,7 +140,7 @@ func (w *Window[R]) Find(a *message.MessageAck) (Range, error) {
 
 // fits refuses a range that is not as long as the acknowledgement says.
 func (w *Window[R]) fits(a *message.MessageAck, r Range) (Range, error) {
-	if a.Type == message.StandardAck && a.Transaction.IsZero() && int(a.Count) != w.open(r) {
+	if a.Type == message.StandardAck && int(a.Count) != w.open(r) {
 		return Range{}, message.Errorf(message.Protocol,
 			"Unmatched acknowledge: expected message count (%d) differs from the %d"+
 				" dispatched between %s and %s", a.Count, w.open(r), a.First, a.Last)

@@ -31,6 +31,11 @@ func ack(t message.AckType, first, last, count int) *message.MessageAck {
 		HasFirst: first > 0, HasLast: true, Count: int32(count)}
 }
 
+func inTx(a *message.MessageAck) *message.MessageAck {
+	a.Transaction = message.TransactionID{Connection: "c", Value: 1}
+	return a
+}
+
 func TestAnAcknowledgementNamesWhatWasDispatched(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -44,6 +49,9 @@ func TestAnAcknowledgementNamesWhatWasDispatched(t *testing.T) {
 		{"only the last", ack(message.IndividualAck, 0, 3, 1), []int{3}, ""},
 		{"a count that differs", ack(message.StandardAck, 1, 3, 2), nil,
 			"Unmatched acknowledge: expected message count (2) differs from the 3 dispatched" +
+				" between :0:0:1 and :0:0:3"},
+		{"a count that differs in a transaction", inTx(ack(message.StandardAck, 1, 3, 5)), nil,
+			"Unmatched acknowledge: expected message count (5) differs from the 3 dispatched" +
 				" between :0:0:1 and :0:0:3"},
 		{"a last one never dispatched", ack(message.StandardAck, 1, 9, 9), nil,
 			"Unmatched acknowledge of :0:0:9 on queue://a: its last message was not dispatched" +
