@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -33,6 +34,7 @@ type Store struct {
 
 	format int // of the folder
 
+	warned   warnings
 	failOnce sync.Once
 	failed   chan struct{} // closed after failure is set
 	failure  error
@@ -167,6 +169,47 @@ func (s *Store) warn(line string) {
 	if s.opts.OnWarning != nil {
 		s.opts.OnWarning(fmt.Sprintf("store %s: %s", s.opts.Dir, line))
 	}
+}
+
+// seldomEvery is how often seldom warns of the same.
+const seldomEvery = 30 * time.Second
+
+// seldom warns of what pebble does again and again, as long as something is damaged: of each kind
+// once in a while, and how often it was since.
+func (s *Store) seldom(kind, what string) {
+	s.warned.Lock()
+	w := s.warned.of[kind]
+	if w == nil {
+		w = &lastWarning{}
+		if s.warned.of == nil {
+			s.warned.of = map[string]*lastWarning{}
+		}
+		s.warned.of[kind] = w
+	}
+	w.since++
+	tell := w.at.IsZero() || time.Since(w.at) >= seldomEvery
+	since := w.since
+	if tell {
+		w.at, w.since = time.Now(), 0
+	}
+	s.warned.Unlock()
+	switch {
+	case tell && since > 1:
+		s.warn(fmt.Sprintf("%s: %s (%d times since the last such line)", kind, what, since))
+	case tell:
+		s.warn(kind + ": " + what)
+	}
+}
+
+// warnings are those of seldom, by their kind.
+type warnings struct {
+	sync.Mutex
+	of map[string]*lastWarning
+}
+
+type lastWarning struct {
+	at    time.Time
+	since int
 }
 
 // begin says that db is going to be used; end must follow unless it gives an error.

@@ -113,4 +113,9 @@
 //
 // A reference takes 6 bytes of the disk. What a page of every tenth message, or of many logs, costs
 // is blocks: it reads more of them.
+//
+// # Size
+//
+// The package has more than 4,000 lines: what puts, reads and removes records shares the table of
+// keys above, and the rules of tombstones that go with it.
 package disk

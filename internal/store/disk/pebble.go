@@ -33,12 +33,12 @@ func (s *Store) listener() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
 			if !errors.Is(err, pebble.ErrClosed) && !errors.Is(err, errNoSpare) {
-				s.warn("background work failed and will be tried again: " + err.Error())
+				s.seldom("background work failed and will be tried again", err.Error())
 			}
 		},
 		// Without this pebble takes a damaged table that a read meets for the end of the process.
 		// The read gets the error.
-		DataCorruption: func(i pebble.DataCorruptionInfo) { s.warn("data is damaged: " + i.String()) },
+		DataCorruption: func(i pebble.DataCorruptionInfo) { s.seldom("data is damaged", i.String()) },
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
 			s.warn("writes wait for the disk to catch up: " + i.Reason)
 		},
@@ -57,7 +57,9 @@ type logger struct{ s *Store }
 func (logger) Infof(string, ...any) {}
 
 // Errorf implements pebble.Logger.
-func (l logger) Errorf(format string, args ...any) { l.s.warn(fmt.Sprintf(format, args...)) }
+func (l logger) Errorf(format string, args ...any) {
+	l.s.seldom("pebble", fmt.Sprintf(format, args...))
+}
 
 // Fatalf implements pebble.Logger: pebble cannot go on. If this returned, pebble would, and
 // confirm writes that it lost; so the calling goroutine ends here and the store with it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"hopwire/internal/message"
 	"hopwire/internal/store"
 )
 
@@ -47,7 +48,14 @@ func (a *applier) removePieces(w *work, seq store.Seq) error {
 	n, here := w.pieces[seq]
 	if !here {
 		var err error
-		if n, err = a.s.countPieces(w.id, seq); err != nil || n == 0 {
+		switch n, err = a.s.countPieces(w.id, seq); {
+		case message.KindOf(err) == message.Corrupt: // whatever there is
+			for _, kind := range []byte{kindPiece, kindCount} {
+				a.key, a.stop = seqKey(a.key[:0], kind, w.id, seq), seqKey(a.stop[:0], kind, w.id, seq+1)
+				a.deleteRange(a.key, a.stop)
+			}
+			return nil
+		case err != nil || n == 0:
 			return err
 		}
 	}

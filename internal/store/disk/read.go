@@ -262,6 +262,8 @@ func (p *pager) message(id store.DestID, seq store.Seq, rec []byte) (m *message.
 		return body, missing
 	})
 	switch {
+	case message.KindOf(err) == message.Corrupt: // of the block that has this body
+		return nil, p.damaged(id, seq, err), nil
 	case err != nil:
 		return nil, nil, err
 	case damage != nil:
