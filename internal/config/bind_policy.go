@@ -229,10 +229,21 @@ func (b *builder) deadLetter(n *bean) policy.DeadLetter {
 		} else {
 			l.Queue, _ = message.ParseDestination(n.text("deadLetterQueue"), message.Queue)
 		}
+		if l.Queue.IsComposite() || l.Queue.IsPattern() {
+			b.problem(n.at("deadLetterQueue"), "deadLetterQueue of <%s> is %s: dead letters go to one"+
+				" queue, without * or > or a list", n.el.Name, l.Queue)
+		}
 	case "individualDeadLetterStrategy":
 		l.Kind = policy.DeadLetterIndividual
 		l.QueuePrefix, l.QueueSuffix = n.text("queuePrefix"), n.text("queueSuffix")
 		l.TopicPrefix, l.TopicSuffix = n.text("topicPrefix"), n.text("topicSuffix")
+		for _, name := range []string{"queuePrefix", "queueSuffix", "topicPrefix", "topicSuffix"} {
+			if d := (message.Destination{Kind: message.Queue, Name: n.text(name) + "x"}); d.IsComposite() ||
+				d.IsPattern() {
+				b.problem(n.at(name), "%s of <%s> is %q: dead letters go to one destination each, without *"+
+					" or > or a list", name, n.el.Name, n.text(name))
+			}
+		}
 		l.UseQueueForQueueMessages = n.bool("useQueueForQueueMessages")
 		l.UseQueueForTopicMessages = n.bool("useQueueForTopicMessages")
 		l.PerDurableSubscriber = n.bool("destinationPerDurableSubscriber")

@@ -280,7 +280,9 @@ func TestURIs(t *testing.T) {
 			`tcp://host:port`,
 		"tcp://h:1?a=%zz": `error: "tcp://h:1": option 1: a % stands before two hexadecimal digits; ` +
 			`%25 is one itself`,
-		"static:()": `error: "static:()": it lists no address`,
+		"static:()":   `error: "static:()": it lists no address`,
+		"static:":     `error: "static:": it lists no address`,
+		"failover://": `error: "failover://": it lists no address`,
 		strings.Repeat("static:(", 7) + "tcp://a:1" + strings.Repeat(")", 7): "error: URIs nested " +
 			"more than 5 deep",
 	} {

@@ -84,7 +84,7 @@ func parseURI(text string, depth int) (*URI, error) {
 	}
 	scheme, rest, _ := strings.Cut(text, ":")
 	scheme = strings.ToLower(scheme)
-	inOpen := composites[scheme] && strings.Contains(strings.TrimPrefix(rest, "//"), ":")
+	inOpen := composites[scheme] && (scheme != "discovery" || strings.Contains(rest, ":"))
 	u, err := &URI{Scheme: scheme}, error(nil)
 	if address.IsScheme(scheme) && (address.IsList(rest) || inOpen) {
 		err = u.list(rest, depth)
