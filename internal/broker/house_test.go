@@ -23,9 +23,10 @@ type house struct {
 	jobs   []func()
 	events []Event
 	rnd    uint64
-	broken int                // so many reads fail from here on
-	bad    map[store.Seq]bool // messages that cannot be read
-	space  func() store.Space // instead of the disk's
+	broken int                  // so many reads fail from here on
+	bad    map[store.Seq]bool   // messages that cannot be read
+	odd    message.ConnectionID // of whose producers the numbers cannot be read
+	space  func() store.Space   // instead of the disk's
 
 	committing func(*store.Batch) // sees all batches
 	mono       func() time.Duration
@@ -106,7 +107,14 @@ func (h *house) Receipts(d store.DestID, done func(store.Receipts, error)) {
 			done(store.Receipts{}, err)
 			return
 		}
-		done(h.disk.Receipts(d))
+		r, err := h.disk.Receipts(d)
+		for i, p := range r.Producers {
+			if p.Producer.Connection == h.odd {
+				r.Producers[i] = store.ProducerNumbers{Producer: p.Producer,
+					Damage: message.Errorf(message.Corrupt, "the numbers of %v are damaged", p.Producer)}
+			}
+		}
+		done(r, err)
 	})
 }
 

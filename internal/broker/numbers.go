@@ -94,7 +94,23 @@ func (b *Broker) restoreNumbers(d *destination, list []store.ProducerNumbers) {
 		return
 	}
 	for _, p := range list {
+		if p.Damage != nil {
+			b.loseNumbers(d, p)
+			continue
+		}
 		b.producersOf(d).Restore(p.Producer, p.Numbers)
 	}
 	b.dropEvicted(d)
+}
+
+// loseNumbers ends the record of a producer that cannot be read: what that sends again may be there
+// twice, the others go on.
+func (b *Broker) loseNumbers(d *destination, p store.ProducerNumbers) {
+	if p.Producer != (message.ProducerID{}) {
+		b.dropNumbers(d, p.Producer)
+	}
+	d.reasons[message.Unreadable]++
+	b.counts.Reasons[message.Unreadable]++
+	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
+		Text: "it is not known any more what a producer sent: " + p.Damage.Error()})
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -384,4 +385,45 @@ func TestAResendOfAClientIsAnsweredWhenTheFirstIsDurable(t *testing.T) {
 	if h.turn(); !again.answered(n) || len(h.stored(queueQ)) != 2 {
 		t.Errorf("it is answered: %v; %d are stored", again.answered(n), len(h.stored(queueQ)))
 	}
+}
+
+// A client may use any number, also the highest; its store is read, and others go on.
+func TestTheHighestNumberIsANumberLikeOthers(t *testing.T) {
+	h := open(t, nil, nil)
+	h.tolerant("p", false).produce("p", queueQ, math.MaxInt64)
+	h.tolerant("o", false).produce("o", queueQ, 1)
+	h = h.killed()
+	p, o := h.tolerant("p", true), h.tolerant("o", true)
+	p.produce("p", queueQ, math.MaxInt64)
+	o.produce("o", queueQ, 1)
+	o.produce("o", queueQ, 2)
+	if n := len(h.stored(queueQ)); n != 3 || h.b.counts.Duplicates != 2 {
+		t.Errorf("%d are stored, want 3; %d duplicates, want 2", n, h.b.counts.Duplicates)
+	}
+}
+
+// A record of one producer that cannot be read ends; the destination and the others go on.
+func TestNumbersThatCannotBeReadEndAndAreToldOf(t *testing.T) {
+	h := open(t, nil, nil)
+	h.tolerant("p", false).produce("p", queueQ, 1)
+	h.tolerant("o", false).produce("o", queueQ, 1)
+	h = h.killed()
+	h.odd = "p"
+	p, o := h.tolerant("p", true), h.tolerant("o", true)
+	o.produce("o", queueQ, 1)
+	p.produce("p", queueQ, 2)
+	if n := len(h.stored(queueQ)); n != 3 || h.b.counts.Duplicates != 1 {
+		t.Errorf("%d are stored, want 3; %d duplicates, want 1", n, h.b.counts.Duplicates)
+	}
+	told := 0
+	for _, e := range h.events {
+		if e.Kind == StoreTrouble && e.Reason == message.Unreadable && e.Dest == queueQ {
+			told++
+		}
+	}
+	if d := h.b.find(queueQ); told != 1 || d.reasons[message.Unreadable] != 1 ||
+		h.b.counts.Reasons[message.Unreadable] != 1 {
+		t.Errorf("it was told of %d times, counted %d", told, d.reasons[message.Unreadable])
+	}
+	h.wantNumbers(queueQ, "o 1", "p 2")
 }

@@ -40,10 +40,7 @@ func (w *Numbers) Add(n int64) (was bool) {
 	depth := w.depth()
 	switch {
 	case n > w.high:
-		for m := max(w.high+1, n-depth+1); m < n; m++ {
-			w.bits[m%depth/64] &^= 1 << (m % 64)
-		}
-		w.high = n
+		w.raise(n)
 	case w.high-n >= depth:
 		return false
 	case w.bits[n%depth/64]&(1<<(n%64)) != 0:
@@ -53,15 +50,39 @@ func (w *Numbers) Add(n int64) (was bool) {
 	return false
 }
 
+// raise makes a number the highest, without recording it.
+func (w *Numbers) raise(n int64) {
+	from := max(w.high, n-w.depth()) + 1
+	for i := from / 64; i <= n/64; i++ {
+		w.bits[i%int64(len(w.bits))] &^= within(i, from, n)
+	}
+	w.high = n
+}
+
+// within gives the bits of word i, which holds the numbers from 64i on, that are of [from, to]. The
+// word is not outside of it.
+func within(i, from, to int64) uint64 {
+	all := ^uint64(0)
+	if i == from/64 {
+		all <<= from % 64
+	}
+	if i == to/64 {
+		all &= ^uint64(0) >> (63 - to%64)
+	}
+	return all
+}
+
 // low is the first number of the window.
 func (w *Numbers) low() int64 { return max(0, w.high-w.depth()+1) }
 
 // Join records what another window has.
 func (w *Numbers) Join(o *Numbers) {
-	for n := o.low(); n <= o.high; n++ {
-		if o.Has(n) {
-			w.Add(n)
-		}
+	if o.high > w.high {
+		w.raise(o.high)
+	}
+	from := max(o.low(), w.low())
+	for i := from / 64; from <= o.high && i <= o.high/64; i++ {
+		w.bits[i%int64(len(w.bits))] |= o.bits[i%int64(len(o.bits))] & within(i, from, o.high)
 	}
 }
 
@@ -104,7 +125,7 @@ func (w *Numbers) run(n int64) (length int64) {
 // take more has a zero for them, and its bits.
 func (w *Numbers) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(w.bits)))
-	b = binary.AppendUvarint(b, uint64(w.high+1))
+	b = binary.AppendUvarint(b, uint64(w.high)+1) // of the highest number there is, 1 << 63
 	runs := len(b)
 	for n, low, used := w.high, w.low(), true; n >= low && w.high >= 0; used = !used {
 		length := w.run(n)
@@ -135,10 +156,10 @@ func ParseNumbers(rec []byte) (*Numbers, error) {
 		return n
 	}
 	words, above := next(), next()
-	if words == 0 || words > numbersMost/64 || above > math.MaxInt64 {
+	if words == 0 || words > numbersMost/64 || above > math.MaxInt64+1 {
 		return nil, bad
 	}
-	w := &Numbers{high: int64(above) - 1, bits: make([]uint64, words)}
+	w := &Numbers{high: int64(above - 1), bits: make([]uint64, words)}
 	if len(rec) > 0 && rec[0] == 0 {
 		if rec = rec[1:]; len(rec) != 8*len(w.bits) || w.high < 0 {
 			return nil, bad

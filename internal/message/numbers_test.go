@@ -2,54 +2,89 @@ package message
 
 import (
 	"bytes"
+	"maps"
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
 // TestNumbersAreKnownWithinTheirWindow holds a window to a plain set, also after its record was
-// written and read.
+// written and read, and after it was joined to one of another depth: from zero on, and up to the
+// highest number that there is.
 func TestNumbersAreKnownWithinTheirWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		depth := int64(64 * rapid.IntRange(1, 3).Draw(t, "depth"))
-		w := NewNumbers(int(depth))
-		used := map[int64]bool{}
-		high := int64(-1)
-		back := rapid.Int64Range(0, 2*depth).Draw(t, "back")
-		ahead := rapid.Int64Range(1, 2*depth).Draw(t, "ahead")
-		for range rapid.IntRange(0, 600).Draw(t, "numbers") {
-			n := max(0, high+rapid.Int64Range(-back, ahead).Draw(t, "step"))
-			if got, want := w.Add(n), used[n] && high-n < depth; got != want {
-				t.Fatalf("Add(%d) is %v, want %v; high is %d", n, got, want, high)
-			}
-			used[n] = used[n] || high-n < depth
-			high = max(high, n)
-		}
+		base := rapid.SampledFrom([]int64{0, math.MaxInt64}).Draw(t, "base")
+		w, used, high := drawNumbers(t, base)
 		rec := w.Append([]byte{7})
-		if most := 1 + 2 + 9 + 8*int(depth/64) + 1; len(rec) > most {
+		if most := 1 + 2 + 9 + 8*w.Depth()/64 + 1; len(rec) > most {
 			t.Fatalf("the record has %d bytes, most is %d", len(rec), most)
 		}
 		read, err := ParseNumbers(rec[1:])
 		if err != nil {
 			t.Fatal(err)
 		}
-		joined := NewNumbers(int(depth))
-		joined.Add(max(0, high-3))
+		if again := read.Append(nil); !bytes.Equal(again, rec[1:]) || read.Depth() != w.Depth() {
+			t.Fatalf("%x was read and written as %x", rec[1:], again)
+		}
+		joined, more, top := drawNumbers(t, base)
 		joined.Join(w)
-		for n := int64(0); n <= high+2; n++ {
-			want := used[n] && high-n < depth
+		top = max(top, high)
+		first := int64(0)
+		if high > 1000 {
+			first = high - 1000
+		}
+		for i := range int64(2000) {
+			n := first + i
+			if n < 0 {
+				break
+			}
+			want := used[n] && high-n < int64(w.Depth())
 			if w.Has(n) != want || read.Has(n) != want {
 				t.Fatalf("Has(%d) is %v, read %v, want %v; high is %d", n, w.Has(n), read.Has(n), want,
 					high)
 			}
-			if n != max(0, high-3) && joined.Has(n) != want {
-				t.Fatalf("joined: Has(%d) is %v; high is %d", n, joined.Has(n), high)
+			want = (want || more[n]) && top-n < int64(joined.Depth())
+			if joined.Has(n) != want {
+				t.Fatalf("joined: Has(%d) is %v, want %v; high is %d", n, !want, want, top)
 			}
 		}
-		if again := read.Append(nil); !bytes.Equal(again, rec[1:]) || read.Depth() != int(depth) {
-			t.Fatalf("%x was read and written as %x", rec[1:], again)
-		}
 	})
+}
+
+// drawNumbers uses numbers that are near a base, and gives what is known of them.
+func drawNumbers(t *rapid.T, base int64) (w *Numbers, used map[int64]bool, high int64) {
+	depth := int64(64 * rapid.IntRange(1, 3).Draw(t, "depth"))
+	w, used, high = NewNumbers(int(depth)), map[int64]bool{}, -1
+	back := rapid.Int64Range(0, 2*depth).Draw(t, "back")
+	ahead := rapid.Int64Range(1, 2*depth).Draw(t, "ahead")
+	at := base - min(base, rapid.Int64Range(0, 500).Draw(t, "below")) - 1
+	for range rapid.IntRange(0, 300).Draw(t, "numbers") {
+		step := rapid.Int64Range(-back, ahead).Draw(t, "step")
+		n := max(0, max(at, high)+min(step, math.MaxInt64-max(at, high)))
+		if got, want := w.Add(n), used[n] && high-n < depth; got != want {
+			t.Fatalf("Add(%d) is %v, want %v; high is %d", n, got, want, high)
+		}
+		high = max(high, n)
+		used[n] = true
+		maps.DeleteFunc(used, func(m int64, _ bool) bool { return high-m >= depth })
+	}
+	return w, used, high
+}
+
+func TestTheHighestNumberThereIsHasARecord(t *testing.T) {
+	w := NewNumbers(64)
+	w.Add(3)
+	w.Add(math.MaxInt64)
+	read, err := ParseNumbers(w.Append(nil))
+	if err != nil || !read.Has(math.MaxInt64) || read.Has(3) || read.Has(math.MaxInt64-1) {
+		t.Errorf("it is read as %v, %v", read, err)
+	}
+	w = NewNumbers(128)
+	w.Join(read)
+	if !w.Has(math.MaxInt64) || w.Has(math.MaxInt64-64) || w.Add(math.MaxInt64-127) {
+		t.Errorf("it is joined as %v", w)
+	}
 }
 
 func TestTheUsualNumbersTakeFewBytes(t *testing.T) {
@@ -65,7 +100,8 @@ func TestTheUsualNumbersTakeFewBytes(t *testing.T) {
 func TestADamagedRecordOfNumbersIsRefused(t *testing.T) {
 	for _, rec := range []string{"", "\x01", "\x00\x01\x01", "\x01\x00\x01", "\x01\x05",
 		"\x01\x05\x06", "\x01\x05\x01\x00", "\x01\x05\x00\x00",
-		"\x01\x05\x00\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xff\xff\xff\x0f\x05\x01"} {
+		"\x01\x05\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+		"\x01\x81\x80\x80\x80\x80\x80\x80\x80\x80\x01\x01", "\xff\xff\xff\xff\x0f\x05\x01"} {
 		if w, err := ParseNumbers([]byte(rec)); KindOf(err) != Corrupt {
 			t.Errorf("%x is read as %v, %v", rec, w, err)
 		}

@@ -106,6 +106,9 @@ type Receipts struct {
 type ProducerNumbers struct {
 	Producer message.ProducerID
 	Numbers  *message.Numbers
+	// Damage says, with kind Corrupt, why the record cannot be read. It is nil iff Numbers is not.
+	// The producer is zero when its name cannot be read either. A PutNumber begins anew.
+	Damage error
 }
 
 // Stored is one message as a page read gives it, of a reference the message that it is to. Of a

@@ -22,17 +22,19 @@ func (s *Store) numbersIn(snap *pebble.Snapshot, id store.DestID) (out []store.P
 	for ok := it.First(); ok; ok = it.Next() {
 		producer, parsed := producerOf(it.Key())
 		if !parsed {
-			return nil, s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)
+			out = append(out, store.ProducerNumbers{
+				Damage: s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)})
+			continue
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return nil, s.readError(err)
 		}
-		used, err := message.ParseNumbers(value)
-		if err != nil {
-			return nil, s.corruptNumbers(id, producer, err)
+		p := store.ProducerNumbers{Producer: producer}
+		if p.Numbers, err = message.ParseNumbers(value); err != nil {
+			p.Damage = s.corruptNumbers(id, producer, err)
 		}
-		out = append(out, store.ProducerNumbers{Producer: producer, Numbers: used})
+		out = append(out, p)
 	}
 	if err := it.Error(); err != nil {
 		return nil, s.readError(err)
@@ -81,9 +83,7 @@ func (a *applier) putNumber(op *store.Op) error {
 			return err
 		}
 		if rec != nil {
-			if n.used, err = message.ParseNumbers(rec); err != nil {
-				return a.s.corruptNumbers(w.id, p, err)
-			}
+			n.used, _ = message.ParseNumbers(rec) // Receipts tells of one that cannot be read
 		}
 	}
 	n.used = n.used.With(op.ID.Sequence, int(op.Count))
