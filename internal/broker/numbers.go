@@ -15,8 +15,11 @@ import (
 // vanish is bounded by the policy's maxProducersToAudit.
 
 // seen records the number of an arrival, and reports whether it was used before.
-func (b *Broker) seen(d *destination, id message.MessageID) bool {
-	was := b.producersOf(d).Seen(id)
+func (b *Broker) seen(d *destination, a *arrival) bool {
+	was := b.producersOf(d).Seen(a.m.ID)
+	if a.comesAgain() {
+		d.producers.Expect(a.m.ID.Producer)
+	}
 	b.dropEvicted(d)
 	return was
 }

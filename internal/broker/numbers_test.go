@@ -334,12 +334,51 @@ func TestAStopForgetsProducersThatWereClosed(t *testing.T) {
 	h.wantNumbers(queueQ)
 }
 
-func TestProducersThatVanishAreBounded(t *testing.T) {
-	few := func(o *Options) {
-		e := policy.NewEntry()
-		e.MaxProducersToAudit = 3
-		o.Policies = &policy.Map{Default: e}
+// few makes destinations know three producers.
+func few(o *Options) {
+	e := policy.NewEntry()
+	e.MaxProducersToAudit = 3
+	o.Policies = &policy.Map{Default: e}
+}
+
+// Neither those that closed nor plain clients take the place of one that may send again.
+func TestProducersThatSendNothingAgainTakeNoPlace(t *testing.T) {
+	one := message.ProducerID{Session: 1, Value: 1}
+	for name, send := range map[string]func(h *house, name string){
+		"closed": func(h *house, name string) {
+			j := h.tolerant(name, false)
+			j.produce(name, queueQ, 1)
+			one.Connection = message.ConnectionID(name)
+			j.do(&message.RemoveInfo{Object: one})
+		},
+		"plain": func(h *house, name string) { h.connect(name, name, "", nil).produce(name, queueQ, 1) },
+	} {
+		h := open(t, nil, few)
+		h.tolerant("p", false).produce("p", queueQ, 1)
+		for i := range 5 {
+			send(h, fmt.Sprint("j", i))
+		}
+		if got := h.numbers(queueQ); !slices.Contains(got, "p 1") {
+			t.Errorf("%s: the store has numbers %q, want p 1 among them", name, got)
+		}
+		h = open(t, h.disk.CrashClone(0), few)
+		for i := range 5 { // before it is back
+			send(h, fmt.Sprint("k", i))
+		}
+		p := h.tolerant("p", true)
+		p.produce("p", queueQ, 1)
+		p.produce("p", queueQ, 2)
+		if n := len(h.stored(queueQ)); n != 12 || h.b.counts.Duplicates != 1 {
+			t.Errorf("%s: %d are stored, want 12; %d duplicates, want 1", name, n,
+				h.b.counts.Duplicates)
+		}
+		if got := h.numbers(queueQ); !slices.Contains(got, "p 1 2") {
+			t.Errorf("%s: the store has numbers %q, want p 1 2 among them", name, got)
+		}
 	}
+}
+
+func TestProducersThatVanishAreBounded(t *testing.T) {
 	h := open(t, nil, few)
 	for i := range 5 {
 		name := fmt.Sprint("p", i)

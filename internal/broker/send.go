@@ -213,7 +213,7 @@ func (b *Broker) testReceipt(a *arrival) outcome {
 	}
 	// What a client that failed over sends again is recognised whatever the policy says.
 	again := a.conn != nil && a.conn.info.FailoverReconnect
-	known := b.seen(d, a.m.ID) && (again || d.policy.EnableAudit && d.name.IsQueue())
+	known := b.seen(d, a) && (again || d.policy.EnableAudit && d.name.IsQueue())
 	if !known && again && d.receipts != nil {
 		known = d.receipts.Look(message.Receipt(a.m, a.wire, a.m.BrokerPath, b.opt.ID)) !=
 			audit.Unknown

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -126,4 +127,136 @@ func TestTheProducerUsedLongestAgoIsForgotten(t *testing.T) {
 	if !p.Has(of(1)) || p.Has(of(2)) || !p.Has(of(3)) {
 		t.Error("producer 2 must be the one forgotten")
 	}
+}
+
+func producerNumber(n int) message.MessageID {
+	return message.MessageID{Producer: message.ProducerID{Value: int64(n)}, Sequence: 1}
+}
+
+// evictedBy gives of whose numbers the store may be rid.
+func evictedBy(p *Producers) (out []int) {
+	for _, id := range p.Evicted() {
+		out = append(out, int(id.Value))
+	}
+	return out
+}
+
+// Who closed, or cannot fail over, makes room for those that may send again, whoever came last.
+func TestProducersThatSendNothingAgainAreForgottenFirst(t *testing.T) {
+	p := NewProducers(3, 64)
+	keep := func(n int) {
+		p.Seen(producerNumber(n))
+		p.Expect(producerNumber(n).Producer)
+		p.Keep(producerNumber(n).Producer, n)
+	}
+	keep(1)
+	p.Seen(producerNumber(2))
+	p.Expect(producerNumber(2).Producer)
+	for n := 10; n < 20; n++ { // plain ones
+		p.Seen(producerNumber(n))
+	}
+	for n := 20; n < 30; n++ { // closed ones
+		keep(n)
+		if !p.Release(producerNumber(n).Producer) {
+			t.Errorf("the store has nothing of %d", n)
+		}
+	}
+	if !p.Has(producerNumber(1)) || !p.Has(producerNumber(2)) || len(p.Evicted()) != 0 {
+		t.Error("1 and 2, which may send again, were forgotten")
+	}
+	keep(3)
+	keep(4) // in the place of the one that only memory has
+	if p.Has(producerNumber(2)) || len(p.Evicted()) != 0 {
+		t.Error("2 must be forgotten, and nothing that the store has")
+	}
+	keep(1)
+	keep(5) // all are kept: the one used longest ago
+	if got := evictedBy(p); !slices.Equal(got, []int{3}) {
+		t.Errorf("%v were evicted, want 3", got)
+	}
+}
+
+// What comes back from the store is worth more than who is there and can send nothing again.
+func TestWhatTheStoreHasTakesTheRoomOfThoseThatSendNothingAgain(t *testing.T) {
+	p := NewProducers(3, 64)
+	for n := range 10 {
+		p.Seen(producerNumber(n))
+	}
+	used := message.NewNumbers(64)
+	used.Add(1)
+	for n := range 4 {
+		p.Restore(producerNumber(100+n).Producer, used)
+	}
+	if got := evictedBy(p); !slices.Equal(got, []int{103}) || len(p.known) != 3 {
+		t.Errorf("%v were evicted, want 103; %d are known", got, len(p.known))
+	}
+	p.Seen(producerNumber(5)) // what was restored last counts as used longest ago
+	if got := evictedBy(p); !slices.Equal(got, []int{102}) {
+		t.Errorf("%v were evicted, want 102", got)
+	}
+}
+
+// TestProducersAreForgottenByWhatIsLostWithThem holds the rings to a list.
+func TestProducersAreForgottenByWhatIsLostWithThem(t *testing.T) {
+	type entry struct{ n, rank int }
+	rapid.Check(t, func(t *rapid.T) {
+		p := NewProducers(4, 64)
+		var list []entry // the one used longest ago first
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			n := rapid.IntRange(0, 8).Draw(t, "producer")
+			id := producerNumber(n)
+			i := slices.IndexFunc(list, func(e entry) bool { return e.n == n })
+			move := func(rank int) {
+				list = append(slices.Delete(list, i, i+1), entry{n, rank})
+			}
+			switch rapid.SampledFrom([]string{"see", "see", "expect", "keep",
+				"release"}).Draw(t, "what") {
+			case "see":
+				if i >= 0 {
+					move(list[i].rank)
+				} else {
+					least := 0
+					for j, e := range list {
+						if e.rank < list[least].rank {
+							least = j
+						}
+					}
+					if len(list) == 4 {
+						gone := list[least]
+						list = slices.Delete(list, least, least+1)
+						if got := len(evictedBy(p)); got != 0 {
+							t.Fatalf("%d were evicted before", got)
+						}
+						p.Seen(id)
+						if got := len(evictedBy(p)); (got == 1) != (gone.rank == 2) {
+							t.Fatalf("%d evicted of the store, %+v had to go", got, gone)
+						}
+					}
+					list = append(list, entry{n, 0})
+				}
+				p.Seen(id)
+			case "expect":
+				if p.Expect(id.Producer); i >= 0 && list[i].rank == 0 {
+					move(1)
+				}
+			case "keep":
+				if p.Keep(id.Producer, n); i >= 0 {
+					move(2)
+				}
+			default:
+				if had := p.Release(id.Producer); had != (i >= 0 && list[i].rank == 2) {
+					t.Fatalf("Release(%d) says %v of %v", n, had, list)
+				}
+				if i >= 0 {
+					list = slices.Insert(slices.Delete(list, i, i+1), 0, entry{n, 0})
+				}
+			}
+			for m := range 9 {
+				want := slices.ContainsFunc(list, func(e entry) bool { return e.n == m })
+				if p.Has(producerNumber(m)) != want {
+					t.Fatalf("%d is known: %v; want %v", m, !want, list)
+				}
+			}
+		}
+	})
 }

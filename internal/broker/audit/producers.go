@@ -4,28 +4,42 @@ import "hopwire/internal/message"
 
 // Producers remembers the running numbers that local producers used, a window of depth numbers
 // for each of the last producers. What is older than a window is not known: it is no duplicate.
-// It knows of which producers the store has numbers, too.
+// It knows of which producers the store has numbers, too. Who can send nothing again makes room
+// first, and then those of which memory alone has numbers.
 type Producers struct {
 	depth   int
 	max     int
 	known   map[message.ProducerID]*numbers
-	head    numbers // ring of all, head.next is the one used longest ago
+	rings   [ranks]numbers // heads; the next of each is the one used longest ago
 	evicted []message.ProducerID
 }
 
 type numbers struct {
 	producer   message.ProducerID
 	used       *message.Numbers
-	kept       bool // the store has some
-	by         any  // who had them kept last
+	rank       rank
+	by         any // who had them kept last
 	prev, next *numbers
 }
+
+// rank says what is lost with the numbers of a producer.
+type rank int
+
+const (
+	ended    rank = iota // it sends nothing again: it is closed, or its client does not fail over
+	expected             // it may send again, and the store has nothing of it
+	kept                 // the store has some of its numbers
+	ranks
+)
 
 // NewProducers makes an audit of maxProducers producers and depth numbers each.
 func NewProducers(maxProducers, depth int) *Producers {
 	p := &Producers{depth: depth, max: max(1, maxProducers),
 		known: map[message.ProducerID]*numbers{}}
-	p.head.prev, p.head.next = &p.head, &p.head
+	for i := range p.rings {
+		h := &p.rings[i]
+		h.prev, h.next = h, h
+	}
 	return p
 }
 
@@ -43,14 +57,11 @@ func (p *Producers) Seen(id message.MessageID) bool {
 	w := p.known[id.Producer]
 	if w == nil {
 		for len(p.known) >= p.max {
-			p.evict(p.head.next)
+			p.evict(p.first())
 		}
-		w = p.admit(id.Producer, message.NewNumbers(p.depth), &p.head)
+		w = p.admit(id.Producer, ended)
 	}
-	if p.head.prev != w {
-		w.unlink()
-		w.link(&p.head)
-	}
+	p.use(w, w.rank)
 	return w.used.Add(id.Sequence)
 }
 
@@ -60,19 +71,33 @@ func (p *Producers) Has(id message.MessageID) bool {
 	return w != nil && Numbered(id) && w.used.Has(id.Sequence)
 }
 
-// Restore adds what the store has of a producer, as used longer ago than all that is here. What
-// there is no room for is evicted.
+// Restore adds what the store has of a producer, as used longer ago than all that is here. It is
+// evicted when there is no room but that of others of which the store has numbers.
 func (p *Producers) Restore(producer message.ProducerID, used *message.Numbers) {
 	w := p.known[producer]
+	if w == nil && len(p.known) >= p.max {
+		least := p.first()
+		if least.rank == kept {
+			p.evicted = append(p.evicted, producer)
+			return
+		}
+		p.evict(least)
+	}
 	switch {
-	case w == nil && len(p.known) >= p.max:
-		p.evicted = append(p.evicted, producer)
-		return
 	case w == nil:
-		w = p.admit(producer, message.NewNumbers(p.depth), p.head.next)
+		w = p.admit(producer, kept)
+		w.move(p.rings[kept].next)
+	case w.rank != kept:
+		p.use(w, kept)
 	}
 	w.used.Join(used)
-	w.kept = true
+}
+
+// Expect says that a producer may send again what was seen of it.
+func (p *Producers) Expect(producer message.ProducerID) {
+	if w := p.known[producer]; w != nil && w.rank == ended {
+		p.use(w, expected)
+	}
 }
 
 // Keep says that the store gets the number that was seen last of a producer. It reports whether it
@@ -82,20 +107,23 @@ func (p *Producers) Keep(producer message.ProducerID, by any) (first bool) {
 	if w == nil {
 		return false
 	}
-	first = !w.kept || w.by != by
-	w.kept, w.by = true, by
+	first = w.rank != kept || w.by != by
+	w.by = by
+	p.use(w, kept)
 	return first
 }
 
-// Release says that the store need not have a producer's numbers any more, and reports whether it
-// had some. What is in memory stays.
+// Release says that a producer sends nothing again, and reports whether the store has numbers of
+// it, which it need not any more. What is in memory stays until somebody needs the room.
 func (p *Producers) Release(producer message.ProducerID) bool {
 	w := p.known[producer]
-	if w == nil || !w.kept {
+	if w == nil {
 		return false
 	}
-	w.kept, w.by = false, nil
-	return true
+	had := w.rank == kept
+	w.rank, w.by = ended, nil
+	w.move(p.rings[ended].next)
+	return had
 }
 
 // Evicted gives those producers that were forgotten since it was asked last and of which the store
@@ -106,24 +134,47 @@ func (p *Producers) Evicted() []message.ProducerID {
 	return out
 }
 
+// first is the producer to be forgotten first; there is one.
+func (p *Producers) first() *numbers {
+	for i := range p.rings {
+		if h := &p.rings[i]; h.next != h {
+			return h.next
+		}
+	}
+	return nil
+}
+
 func (p *Producers) evict(w *numbers) {
 	w.unlink()
 	delete(p.known, w.producer)
-	if w.kept {
+	if w.rank == kept {
 		p.evicted = append(p.evicted, w.producer)
 	}
 }
 
-// admit adds a producer to the ring before another.
-func (p *Producers) admit(producer message.ProducerID, used *message.Numbers,
-	before *numbers) *numbers {
-	w := &numbers{producer: producer, used: used}
-	w.link(before)
+// admit adds a producer.
+func (p *Producers) admit(producer message.ProducerID, r rank) *numbers {
+	w := &numbers{producer: producer, used: message.NewNumbers(p.depth), rank: r}
+	w.link(&p.rings[r])
 	p.known[producer] = w
 	return w
 }
 
+// use makes a producer the one of a rank that was used last.
+func (p *Producers) use(w *numbers, r rank) {
+	w.rank = r
+	w.move(&p.rings[r])
+}
+
 func (w *numbers) unlink() { w.prev.next, w.next.prev = w.next, w.prev }
+
+// move puts it before another of its ring, or of another ring; that may be itself.
+func (w *numbers) move(before *numbers) {
+	if w != before && w.next != before {
+		w.unlink()
+		w.link(before)
+	}
+}
 
 func (w *numbers) link(before *numbers) {
 	w.prev, w.next = before.prev, before
