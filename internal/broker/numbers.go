@@ -91,18 +91,13 @@ func (b *Broker) dropNumbers(d *destination, id message.ProducerID) {
 		ID: &message.MessageID{Producer: id}})
 }
 
-// restoreNumbers adds what the store has of a destination's producers.
-func (b *Broker) restoreNumbers(d *destination, list []store.ProducerNumbers) {
-	if len(list) == 0 || d.gone {
+// restoreNumbers adds what the store has of one of a destination's producers.
+func (b *Broker) restoreNumbers(d *destination, p store.ProducerNumbers) {
+	if p.Damage != nil {
+		b.loseNumbers(d, p)
 		return
 	}
-	for _, p := range list {
-		if p.Damage != nil {
-			b.loseNumbers(d, p)
-			continue
-		}
-		b.producersOf(d).Restore(p.Producer, p.Numbers)
-	}
+	b.producersOf(d).Restore(p.Producer, p.Numbers)
 	b.dropEvicted(d)
 }
 

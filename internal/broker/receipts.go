@@ -115,25 +115,73 @@ func (b *Broker) readReceipts(d *destination) {
 				b.env.After(time.Second, func() { b.readReceipts(d) })
 				return
 			}
-			d.receipts = audit.NewReceipts()
-			b.restoreNumbers(d, read.Producers)
-			for _, p := range read.Peers {
-				if len(p.List) > 0 && !d.gone && b.unseen(p.Peer) {
-					b.dropReceipts(d, p.Peer, p.Next)
-					p.List = nil
-				}
-				for _, r := range p.List {
-					d.receipts.Restore(p.Peer, r.N, r.Key)
-				}
-				d.receipts.Continue(p.Peer, p.Next)
-			}
-			waiting := slices.Concat(d.went, d.loading)
-			d.went, d.loading = nil, nil
-			for _, f := range waiting {
-				f()
-			}
+			r := &restoring{b: b, d: d, read: read, receipts: audit.NewReceipts()}
+			r.slice()
 		})
 	})
+}
+
+// restoring brings a destination's receipts and numbers into memory, in slices.
+type restoring struct {
+	b        *Broker
+	d        *destination
+	read     store.Receipts // what is left of it
+	receipts *audit.Receipts
+}
+
+// What is restored in one turn: for so long, but no more than so many steps. The clock is looked at
+// once in restoreLook steps, each of which is a producer or so many receipts.
+const (
+	restoreTime     = time.Millisecond / 2
+	restoreMost     = 256
+	restoreLook     = 8
+	restoreReceipts = 16
+)
+
+func (r *restoring) slice() {
+	until := r.b.env.Mono() + restoreTime
+	for n := 1; r.step(); n++ {
+		if n%restoreLook == 0 && (n == restoreMost || r.b.env.Mono() >= until) {
+			r.b.env.Soon(r.slice)
+			return
+		}
+	}
+	d := r.d
+	d.receipts = r.receipts
+	waiting := slices.Concat(d.went, d.loading)
+	d.went, d.loading = nil, nil
+	for _, f := range waiting {
+		f()
+	}
+}
+
+// step reports whether anything was left to do.
+func (r *restoring) step() bool {
+	left := &r.read
+	switch {
+	case r.d.gone:
+		return false
+	case len(left.Producers) > 0:
+		r.b.restoreNumbers(r.d, left.Producers[0])
+		left.Producers = left.Producers[1:]
+	case len(left.Peers) > 0:
+		p := &left.Peers[0]
+		if len(p.List) > 0 && r.b.unseen(p.Peer) {
+			r.b.dropReceipts(r.d, p.Peer, p.Next)
+			p.List = nil
+		}
+		now := p.List[:min(restoreReceipts, len(p.List))]
+		for _, receipt := range now {
+			r.receipts.Restore(p.Peer, receipt.N, receipt.Key)
+		}
+		if p.List = p.List[len(now):]; len(p.List) == 0 {
+			r.receipts.Continue(p.Peer, p.Next)
+			left.Peers = left.Peers[1:]
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 func (b *Broker) dropReceipts(d *destination, peer message.BrokerID, below uint64) {

@@ -86,13 +86,22 @@ func (w *Numbers) Join(o *Numbers) {
 	}
 }
 
+// Fit gives the window itself if it has the depth of NewNumbers(depth), else a new one of it that
+// has the same numbers. A nil window has none.
+func (w *Numbers) Fit(depth int) *Numbers {
+	if w != nil && len(w.bits) == words(depth) {
+		return w
+	}
+	fit := NewNumbers(depth)
+	if w != nil {
+		fit.Join(w)
+	}
+	return fit
+}
+
 // With gives the window with a number, made if w is nil, and of another depth if that is wanted.
 func (w *Numbers) With(n int64, depth int) *Numbers {
-	if old := w; old == nil || len(old.bits) != words(depth) {
-		if w = NewNumbers(depth); old != nil {
-			w.Join(old)
-		}
-	}
+	w = w.Fit(depth)
 	w.Add(n)
 	return w
 }

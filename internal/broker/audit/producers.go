@@ -59,7 +59,7 @@ func (p *Producers) Seen(id message.MessageID) bool {
 		for len(p.known) >= p.max {
 			p.evict(p.first())
 		}
-		w = p.admit(id.Producer, ended)
+		w = p.admit(id.Producer, message.NewNumbers(p.depth), ended)
 	}
 	p.use(w, w.rank)
 	return w.used.Add(id.Sequence)
@@ -72,7 +72,8 @@ func (p *Producers) Has(id message.MessageID) bool {
 }
 
 // Restore adds what the store has of a producer, as used longer ago than all that is here. It is
-// evicted when there is no room but that of others of which the store has numbers.
+// evicted when there is no room but that of others of which the store has numbers. The window is
+// the audit's from then on.
 func (p *Producers) Restore(producer message.ProducerID, used *message.Numbers) {
 	w := p.known[producer]
 	if w == nil && len(p.known) >= p.max {
@@ -85,8 +86,9 @@ func (p *Producers) Restore(producer message.ProducerID, used *message.Numbers) 
 	}
 	switch {
 	case w == nil:
-		w = p.admit(producer, kept)
+		w = p.admit(producer, used.Fit(p.depth), kept)
 		w.move(p.rings[kept].next)
+		return
 	case w.rank != kept:
 		p.use(w, kept)
 	}
@@ -153,8 +155,8 @@ func (p *Producers) evict(w *numbers) {
 }
 
 // admit adds a producer.
-func (p *Producers) admit(producer message.ProducerID, r rank) *numbers {
-	w := &numbers{producer: producer, used: message.NewNumbers(p.depth), rank: r}
+func (p *Producers) admit(producer message.ProducerID, used *message.Numbers, r rank) *numbers {
+	w := &numbers{producer: producer, used: used, rank: r}
 	w.link(&p.rings[r])
 	p.known[producer] = w
 	return w
