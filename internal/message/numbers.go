@@ -154,7 +154,14 @@ func (w *Numbers) Append(b []byte) []byte {
 
 // ParseNumbers reads what Append wrote; an error is Corrupt.
 func ParseNumbers(rec []byte) (*Numbers, error) {
-	bad := Errorf(Corrupt, "the record of a producer's numbers makes no sense")
+	if w := parseNumbers(rec); w != nil {
+		return w, nil
+	}
+	return nil, Errorf(Corrupt, "the record of a producer's numbers makes no sense")
+}
+
+// parseNumbers gives nil for what makes no sense.
+func parseNumbers(rec []byte) *Numbers {
 	next := func() uint64 {
 		n, size := binary.Uvarint(rec)
 		if size <= 0 {
@@ -166,35 +173,35 @@ func ParseNumbers(rec []byte) (*Numbers, error) {
 	}
 	words, above := next(), next()
 	if words == 0 || words > numbersMost/64 || above > math.MaxInt64+1 {
-		return nil, bad
+		return nil
 	}
 	w := &Numbers{high: int64(above - 1), bits: make([]uint64, words)}
 	if len(rec) > 0 && rec[0] == 0 {
 		if rec = rec[1:]; len(rec) != 8*len(w.bits) || w.high < 0 {
-			return nil, bad
+			return nil
 		}
 		for i := range w.bits {
 			w.bits[i] = binary.LittleEndian.Uint64(rec[8*i:])
 		}
 		if !w.Has(w.high) {
-			return nil, bad
+			return nil
 		}
-		return w, nil
+		return w
 	}
 	n, low := w.high, w.low()
 	if (len(rec) == 0) != (w.high < 0) {
-		return nil, bad
+		return nil
 	}
 	for used := true; len(rec) > 0; used = !used {
 		length := next()
 		if length == 0 || length > uint64(n-low+1) {
-			return nil, bad
+			return nil
 		}
-		for end := n - int64(length); n > end; n-- {
-			if used {
-				w.bits[n%w.depth()/64] |= 1 << (n % 64)
-			}
+		first := n - int64(length) + 1
+		for i := first / 64; used && i <= n/64; i++ {
+			w.bits[i%int64(len(w.bits))] |= within(i, first, n)
 		}
+		n = first - 1
 	}
-	return w, nil
+	return w
 }

@@ -50,8 +50,9 @@ type work struct {
 	pieces   map[store.Seq]uint64 // how many pieces the bodies have that this Apply put in some
 	putLo    store.Seq            // the current batch put sequences in [putLo, putHi)
 	putHi    store.Seq
-	drops    []message.BrokerID   // peers of which receipts were dropped
-	numbered []message.ProducerID // whose numbers changed
+	drops    []message.BrokerID                      // peers of which receipts were dropped
+	numbers  map[message.ProducerID]*message.Numbers // nil: there are none
+	numbered []message.ProducerID                    // whose numbers changed
 }
 
 // Apply implements store.Store.

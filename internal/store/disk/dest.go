@@ -58,7 +58,6 @@ type dest struct {
 	bodies   span      // sequences that may have a record of their own for the body
 	pieces   span      // sequences that may have their body in pieces
 	peers    map[message.BrokerID]*receipts
-	numbers  map[message.ProducerID]*numbers // of those that were put since the start
 }
 
 // weigh takes the sizes from a header, and gives by how much they grew.

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,63 +50,53 @@ func (s *Store) corruptNumbers(id store.DestID, p message.ProducerID, err error)
 	return s.corrupt(fmt.Sprintf("the numbers of destination %d and producer %v", id, p), err)
 }
 
-// numbers is what is remembered of the numbers of one producer.
-type numbers struct {
-	used *message.Numbers // nil: there are none
-	due  bool             // this Apply has them to write
-}
-
-// numbersOf gives what is remembered of a producer, to be changed; it is written once for all of an
-// Apply.
-func (a *applier) numbersOf(w *work, p message.ProducerID) (n *numbers, known bool) {
-	n, known = w.d.numbers[p], true
-	if n == nil {
-		if n, known = (&numbers{}), false; w.d.numbers == nil {
-			w.d.numbers = map[message.ProducerID]*numbers{}
+// numbersOf gives the numbers of a producer that this Apply has; they are written once for all of
+// it. They are not remembered longer: the broker has them, too, and knows when no more.
+func (a *applier) numbersOf(w *work, p message.ProducerID) (used *message.Numbers, known bool) {
+	if used, known = w.numbers[p]; !known {
+		if w.numbers == nil {
+			w.numbers = map[message.ProducerID]*message.Numbers{}
 		}
-		w.d.numbers[p] = n
-	}
-	if !n.due {
-		n.due = true
 		w.numbered = append(w.numbered, p)
 	}
-	return n, known
+	return used, known
 }
 
-// putNumber reads what is there of the producer at the first time.
 func (a *applier) putNumber(op *store.Op) error {
 	w, p := a.of(op.Dest), op.ID.Producer
 	a.needs(formatFourth)
-	n, known := a.numbersOf(w, p)
+	used, known := a.numbersOf(w, p)
 	if !known {
-		rec, err := a.s.get(a.s.db, numbersKey(nil, w.id, p))
-		if err != nil {
-			return err
-		}
-		if rec != nil {
-			n.used, _ = message.ParseNumbers(rec) // Receipts tells of one that cannot be read
+		a.key = numbersKey(a.key[:0], w.id, p)
+		rec, done, err := a.s.db.Get(a.key)
+		switch {
+		case err == nil:
+			used, _ = message.ParseNumbers(rec) // Receipts tells of one that cannot be read
+			_ = done.Close()                    // only gives memory back
+		case !errors.Is(err, pebble.ErrNotFound):
+			return a.s.readError(err)
 		}
 	}
-	n.used = n.used.With(op.ID.Sequence, int(op.Count))
+	w.numbers[p] = used.With(op.ID.Sequence, int(op.Count))
 	return nil
 }
 
 func (a *applier) dropNumbers(op *store.Op) {
-	n, _ := a.numbersOf(a.of(op.Dest), op.ID.Producer)
-	n.used = nil
+	w, p := a.of(op.Dest), op.ID.Producer
+	a.numbersOf(w, p)
+	w.numbers[p] = nil
 }
 
 func (a *applier) writeNumbers(w *work) {
 	for _, p := range w.numbered {
 		a.key = numbersKey(a.key[:0], w.id, p)
-		n := w.d.numbers[p]
-		n.due = false
-		if n.used == nil {
-			delete(w.d.numbers, p)
+		used := w.numbers[p]
+		if used == nil {
 			a.delete(a.key)
 			continue
 		}
-		a.value = n.used.Append(a.value[:0])
+		a.value = used.Append(a.value[:0])
 		a.set(a.key, a.value)
 	}
+	w.numbers, w.numbered = nil, nil // the work is remembered until the next Apply
 }

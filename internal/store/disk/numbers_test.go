@@ -2,6 +2,8 @@ package disk
 
 import (
 	"math"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -69,5 +71,69 @@ func TestNumbersThatCannotBeReadStopNoOthers(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// many gives a batch in which each of n producers uses a number, and the window is a large one.
+func many(n int, number int64) *store.Batch {
+	b := &store.Batch{}
+	for i := range n {
+		b.Ops = append(b.Ops, store.Op{Kind: store.PutNumber, Dest: 1, Count: 1 << 16,
+			ID: &message.MessageID{Sequence: number,
+				Producer: message.ProducerID{Connection: "ID:host-41234-1763550000000-1:1",
+					Session: int64(i)}}})
+	}
+	return b
+}
+
+func TestNumbersAreNotHeldBetweenApplies(t *testing.T) {
+	s := openMem(t, vfs.NewMem())
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	apply := func(b *store.Batch) {
+		if err := s.Apply([]*store.Batch{b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(numberOf("p", 1))
+	before := heap()
+	apply(many(2000, 1)) // 16 MB of windows
+	if more := heap() - before; more > 4<<20 {
+		t.Errorf("%d bytes are held", more)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func BenchmarkNumbers(b *testing.B) {
+	for _, n := range []int{1, 10, 1000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s, err := Open(b.Context(), Options{Dir: "store", FS: vfs.NewMem()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			ops := many(n, 1)
+			for i := range ops.Ops {
+				ops.Ops[i].Count = 2048
+			}
+			number := int64(1)
+			for b.Loop() {
+				number++
+				for i := range ops.Ops {
+					ops.Ops[i].ID.Sequence = number
+				}
+				if err := s.Apply([]*store.Batch{ops}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }
