@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"hopwire/internal/broker/audit"
@@ -19,6 +21,9 @@ func (b *Broker) seen(d *destination, a *arrival) bool {
 	was := b.producersOf(d).Seen(a.m.ID)
 	if a.comesAgain() {
 		d.producers.Expect(a.m.ID.Producer)
+		if p := a.producer; p != nil && p.info.ID == a.m.ID.Producer {
+			p.note(d)
+		}
 	}
 	b.dropEvicted(d)
 	return was
@@ -54,22 +59,51 @@ func (b *Broker) keepNumber(a *arrival) {
 	if !d.headed { // a topic whose messages are not stored has none else
 		b.journal.touch(d)
 	}
-	p := a.producer
-	if d.producers.Keep(a.m.ID.Producer, p) && p != nil && p.info.ID == a.m.ID.Producer &&
-		!slices.Contains(p.kept, d) {
-		p.kept = append(p.kept, d)
+	d.producers.Keep(a.m.ID.Producer)
+}
+
+// note says that a destination expects what the producer sent there to be sent again. Of one that
+// is gone nothing is noted: nobody will say that it is closed.
+func (p *producer) note(d *destination) {
+	if _, has := p.sent[d]; has || p.conn.producers[p.info.ID] != p {
+		return
 	}
+	if p.sent == nil {
+		p.sent = map[*destination]struct{}{}
+	}
+	if d.senders == nil {
+		d.senders = map[*producer]struct{}{}
+	}
+	p.sent[d], d.senders[p] = struct{}{}, struct{}{}
+}
+
+// unnote takes the producer, which is gone, from the destinations that know it.
+func (p *producer) unnote() {
+	for d := range p.sent {
+		delete(d.senders, p)
+	}
+	p.sent = nil
+}
+
+// unnote takes the destination, which is gone, from the producers that sent to it.
+func (d *destination) unnote() {
+	for p := range d.senders {
+		delete(p.sent, d)
+	}
+	d.senders = nil
 }
 
 // leave says that the client closed the producer: it sends nothing of it again.
 func (p *producer) leave() {
 	p.left = true
-	for _, d := range p.kept {
-		if !d.gone && d.producers.Release(p.info.ID) {
+	for _, d := range slices.SortedFunc(maps.Keys(p.sent), func(a, b *destination) int {
+		return cmp.Compare(a.id, b.id)
+	}) {
+		if d.producers.Release(p.info.ID) {
 			p.conn.b.dropNumbers(d, p.info.ID)
 		}
 	}
-	p.kept = nil
+	p.unnote()
 }
 
 // leave says that the client closed the connection.

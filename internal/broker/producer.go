@@ -10,9 +10,10 @@ import (
 type producer struct {
 	info *message.ProducerInfo
 	conn *Connection
-	dest *destination   // whose producer count it is in
-	kept []*destination // in whose records of the store its numbers are
-	left bool           // its client closed it
+	dest *destination // whose producer count it is in
+	left bool         // its client closed it
+	// sent are the destinations that expect it to send again; they have it in their senders.
+	sent map[*destination]struct{}
 }
 
 func (c *Connection) addProducer(info *message.ProducerInfo) error {
@@ -56,6 +57,7 @@ func (c *Connection) addProducer(info *message.ProducerInfo) error {
 func (c *Connection) endProducer(p *producer) {
 	delete(c.producers, p.info.ID)
 	c.last = nil
+	p.unnote()
 	if p.dest != nil {
 		p.dest.producerCount--
 	}

@@ -61,6 +61,7 @@ func (b *Broker) removeFor(d *destination, force bool, r message.Reason, what st
 	}
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
+	d.unnote()
 	if d.owner != nil {
 		drop(&d.owner.temps, d)
 	}

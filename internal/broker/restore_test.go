@@ -79,3 +79,72 @@ func TestWhatCameBeforeComesBackInSlices(t *testing.T) {
 		}
 	}
 }
+
+// An open producer and the destinations that it sent to know of each other as long as both are.
+func TestAProducerHoldsNoDestinationThatIsGone(t *testing.T) {
+	h := open(t, nil, nil)
+	p := h.tolerant("p", false)
+	for i := range int64(20) {
+		p.produce("p", queueNamed(fmt.Sprint("q", i%10)), i)
+	}
+	open := p.producers[message.ProducerID{Connection: "p", Session: 1, Value: 1}]
+	if len(open.sent) != 10 {
+		t.Fatalf("it sent to %d destinations, want 10", len(open.sent))
+	}
+	for i := range 9 {
+		d := h.b.find(queueNamed(fmt.Sprint("q", i)))
+		if err := h.b.removeDestination(d, true); err != nil || len(d.senders) != 0 {
+			t.Errorf("%s has %d senders, %v", d.name, len(d.senders), err)
+		}
+	}
+	last := h.b.find(queueNamed("q9"))
+	if _, has := open.sent[last]; !has || len(open.sent) != 1 || len(last.senders) != 1 {
+		t.Errorf("it holds %d destinations, want q9 alone", len(open.sent))
+	}
+	p.Gone()
+	if len(open.sent)+len(last.senders) != 0 {
+		t.Error("q9 holds a producer that is gone")
+	}
+}
+
+func TestAProducerToManyDestinationsLooksAtEachOnce(t *testing.T) {
+	const many = 20_000
+	p, list := &producer{info: &message.ProducerInfo{}}, make([]*destination, many)
+	p.conn = &Connection{producers: map[message.ProducerID]*producer{{}: p}}
+	for i := range list {
+		list[i] = &destination{}
+	}
+	longest(t, "to send twice to each of many", time.Second, func() {
+		for i := range 2 * many {
+			p.note(list[i%many])
+		}
+	})
+	if len(p.sent) != many {
+		t.Errorf("it sent to %d", len(p.sent))
+	}
+}
+
+// Also what memory alone has of a producer makes room when that closes.
+func TestAProducerThatIsClosedMakesRoomForThoseThatMemoryAloneKnows(t *testing.T) {
+	h := open(t, nil, few)
+	send := func(g *guest, name string) {
+		m := g.mail(name, queueQ, 1)
+		m.Persistent = false
+		if e := g.do(m); e != nil {
+			t.Fatal(e)
+		}
+	}
+	p := h.tolerant("p", false)
+	send(p, "p")
+	for i := range 5 {
+		name := fmt.Sprint("j", i)
+		j := h.tolerant(name, false)
+		send(j, name)
+		j.do(&message.RemoveInfo{Object: message.ConnectionID(name)})
+	}
+	p.Gone()
+	send(h.tolerant("p", true), "p")
+	if h.b.counts.Duplicates != 1 {
+		t.Errorf("%d duplicates, want 1", h.b.counts.Duplicates)
+	}
+}

@@ -147,7 +147,7 @@ func TestProducersThatSendNothingAgainAreForgottenFirst(t *testing.T) {
 	keep := func(n int) {
 		p.Seen(producerNumber(n))
 		p.Expect(producerNumber(n).Producer)
-		p.Keep(producerNumber(n).Producer, n)
+		p.Keep(producerNumber(n).Producer)
 	}
 	keep(1)
 	p.Seen(producerNumber(2))
@@ -240,7 +240,7 @@ func TestProducersAreForgottenByWhatIsLostWithThem(t *testing.T) {
 					move(1)
 				}
 			case "keep":
-				if p.Keep(id.Producer, n); i >= 0 {
+				if p.Keep(id.Producer); i >= 0 {
 					move(2)
 				}
 			default:

@@ -18,7 +18,6 @@ type numbers struct {
 	producer   message.ProducerID
 	used       *message.Numbers
 	rank       rank
-	by         any // who had them kept last
 	prev, next *numbers
 }
 
@@ -102,17 +101,11 @@ func (p *Producers) Expect(producer message.ProducerID) {
 	}
 }
 
-// Keep says that the store gets the number that was seen last of a producer. It reports whether it
-// had none of by yet, which is whoever sends for that producer now.
-func (p *Producers) Keep(producer message.ProducerID, by any) (first bool) {
-	w := p.known[producer]
-	if w == nil {
-		return false
+// Keep says that the store gets the number that was seen last of a producer.
+func (p *Producers) Keep(producer message.ProducerID) {
+	if w := p.known[producer]; w != nil {
+		p.use(w, kept)
 	}
-	first = w.rank != kept || w.by != by
-	w.by = by
-	p.use(w, kept)
-	return first
 }
 
 // Release says that a producer sends nothing again, and reports whether the store has numbers of
@@ -123,7 +116,7 @@ func (p *Producers) Release(producer message.ProducerID) bool {
 		return false
 	}
 	had := w.rank == kept
-	w.rank, w.by = ended, nil
+	w.rank = ended
 	w.move(p.rings[ended].next)
 	return had
 }
