@@ -136,6 +136,7 @@ func (j *journal) join(first, second part) part {
 	out.ops = slices.Concat(first.ops, second.ops)
 	out.notes = slices.Concat(first.notes, second.notes)
 	out.waits = slices.Concat(first.waits, second.waits)
+	out.ties = slices.Concat(first.ties, second.ties)
 	out.copies = first.copies
 	for _, c := range second.copies {
 		if c.op >= 0 {
@@ -173,7 +174,7 @@ func (j *journal) meet(p *part) {
 		switch {
 		case c == nil || op.Kind != store.DeleteMessage && op.Kind != store.SetRedelivery:
 		case op.Kind == store.DeleteMessage && c.Redelivery == c.Message.RedeliveryCounter:
-			j.cancel(p, c.PutOp)
+			j.cancel(p, c.PutOp, j.now.notes[i].unit)
 			*op = store.Op{}
 		default:
 			j.now.notes[i].unit = p.notes[c.PutOp].unit
@@ -185,12 +186,7 @@ func (j *journal) meet(p *part) {
 func (j *journal) split() {
 	p := j.now
 	j.now = j.newPart()
-	puts := map[uint64]bool{}
-	for i := range p.ops {
-		if p.ops[i].Puts() {
-			puts[p.notes[i].unit] = true
-		}
-	}
+	puts := p.putting()
 	at := make([]int, len(p.ops)) // in held
 	for i, op := range p.ops {
 		at[i] = -1
@@ -215,12 +211,22 @@ func (j *journal) split() {
 		if c.op >= 0 {
 			c.op = at[c.op]
 		}
-		if c.op < 0 { // it is consumed, and needs no room
+		switch {
+		case c.op >= 0:
+			c.copy.PutBatch, c.copy.PutOp = j.held.gen, c.op
+			j.held.copies = append(j.held.copies, c)
+		case puts[c.unit]: // what consumed it waits
+			j.held.copies = append(j.held.copies, c)
+		default: // it is consumed, and needs no room
 			j.now.copies = append(j.now.copies, c)
-			continue
 		}
-		c.copy.PutBatch, c.copy.PutOp = j.held.gen, c.op
-		j.held.copies = append(j.held.copies, c)
+	}
+	for _, t := range p.ties {
+		if puts[t.unit] {
+			j.held.ties = append(j.held.ties, t)
+		} else {
+			j.now.ties = append(j.now.ties, t)
+		}
 	}
 	j.held.bytes += p.bytes
 	j.held.logs += p.logs
@@ -231,6 +237,25 @@ func (j *journal) split() {
 			j.now.waits = append(j.now.waits, w)
 		}
 	}
+}
+
+// putting gives the units that wait for room: those that put messages, and those tied to them.
+func (p *part) putting() map[uint64]bool {
+	puts := map[uint64]bool{}
+	for i := range p.ops {
+		if p.ops[i].Puts() {
+			puts[p.notes[i].unit] = true
+		}
+	}
+	for more := true; more; {
+		more = false
+		for _, t := range slices.Backward(p.ties) { // who is tied to a unit was so before that was
+			if puts[t.by] && !puts[t.unit] {
+				puts[t.unit], more = true, true
+			}
+		}
+	}
+	return puts
 }
 
 // forget cancels what is held of a destination that is dropped.

@@ -57,6 +57,7 @@ type part struct {
 	notes  []note // of ops
 	copies []putCopy
 	waits  []wait
+	ties   []tie
 	bytes  int64 // of the messages put
 	logs   int   // puts into logs
 	idle   int   // ops that are no reason to hand the part over
@@ -74,9 +75,15 @@ type note struct {
 type putCopy struct {
 	dest *destination
 	copy *queue.Copy
-	op   int   // -1 when it was cancelled
-	size int64 // of the message; 0 of a reference but the first
+	op   int    // -1 when it was cancelled
+	unit uint64 // of the put
+	size int64  // of the message; 0 of a reference but the first
 }
+
+// tie is that a unit is durable no earlier than another one is, which ended a copy that it put: the
+// put is cancelled, and what the unit is about is safe by the other one alone. A transaction that
+// acknowledged the copy is so, and the dead letter that stands for it.
+type tie struct{ unit, by uint64 }
 
 // wait is something to run when changes are durable: those of a unit, or all before it.
 type wait struct {
@@ -111,7 +118,8 @@ func (j *journal) reuse(p *part) {
 	clear(p.notes)
 	clear(p.copies)
 	clear(p.waits)
-	j.spare = part{ops: p.ops[:0], notes: p.notes[:0], copies: p.copies[:0], waits: p.waits[:0]}
+	j.spare = part{ops: p.ops[:0], notes: p.notes[:0], copies: p.copies[:0], waits: p.waits[:0],
+		ties: p.ties[:0]}
 }
 
 // grow makes room for so many more puts.
@@ -148,7 +156,7 @@ func (j *journal) putAs(d *destination, c *queue.Copy, op store.Op, log *logPut)
 	p := &j.now
 	c.Stored, c.PutBatch, c.PutOp = true, p.gen, len(p.ops)
 	size := c.Message.Size()
-	put := putCopy{d, c, c.PutOp, size}
+	put := putCopy{d, c, c.PutOp, j.unit, size}
 	if log != nil && log.refs > 1 {
 		put.size = 0
 	}
@@ -211,7 +219,7 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 	case p == nil:
 		j.now.add(op, note{unit: j.unit, dest: d, size: size})
 	case c.Redelivery == c.Message.RedeliveryCounter:
-		j.cancel(p, c.PutOp)
+		j.cancel(p, c.PutOp, j.unit)
 	default:
 		j.follow(p, c, op, note{dest: d, size: size})
 	}
@@ -283,8 +291,12 @@ func (j *journal) follow(p *part, c *queue.Copy, op store.Op, n note) {
 	}
 }
 
-// cancel takes a put back that was not handed over.
-func (j *journal) cancel(p *part, i int) {
+// cancel takes a put back that was not handed over, as a change of the unit by ends its copy; 0 is
+// no unit.
+func (j *journal) cancel(p *part, i int, by uint64) {
+	if unit := p.notes[i].unit; by != 0 && by != unit {
+		p.ties = append(p.ties, tie{unit, by})
+	}
 	if p == &j.held {
 		j.hold.count(p.ops[i], p.notes[i], -1)
 	}
