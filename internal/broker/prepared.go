@@ -13,7 +13,8 @@ import (
 // branchPage bounds a page of what a branch sent.
 const branchPage = 4 << 20
 
-// conclude commits or rolls back a prepared branch, and tells when that is durable.
+// conclude commits or rolls back a prepared branch, and tells when that is durable. With an error
+// it stays prepared.
 func (tx *transaction) conclude(commit bool, done func(error)) {
 	x := tx.branch
 	x.state, x.commit = branchEnding, commit
@@ -28,11 +29,21 @@ func (tx *transaction) conclude(commit bool, done func(error)) {
 		return
 	}
 	var sends []*arrival
+	x.reading = true
 	tx.readSends(1, func(page []store.Stored) {
 		for _, s := range page {
 			sends = append(sends, &arrival{b: tx.b, m: s.Message.Clone(), wire: s.Message.Destination})
 		}
-	}, func() { tx.enact(slices.Concat(sends, tx.sends), over) })
+	}, func(err error) {
+		x.reading = false
+		if err != nil {
+			x.state = branchPrepared
+			done(err)
+			x.goOn()
+			return
+		}
+		tx.enact(slices.Concat(sends, tx.sends), over)
+	})
 }
 
 // Decide commits or rolls back a prepared branch that its transaction manager left behind; xid is
@@ -93,12 +104,12 @@ func (b *Broker) transactions() (out []TransactionStatus) {
 	return out
 }
 
-// readSends reads what the branch sent, by pages; one that cannot be read is asked for again.
-// What is damaged is left out.
-func (tx *transaction) readSends(from store.Seq, take func([]store.Stored), through func()) {
+// readSends reads what the branch sent, by pages; one that cannot be read is asked for again,
+// unless the broker stops. What is damaged is left out.
+func (tx *transaction) readSends(from store.Seq, take func([]store.Stored), through func(error)) {
 	x, b := tx.branch, tx.b
 	if int64(from) > x.stored {
-		through()
+		through(nil)
 		return
 	}
 	b.journal.beforeRead(func() {
@@ -108,10 +119,15 @@ func (tx *transaction) readSends(from store.Seq, take func([]store.Stored), thro
 			case err != nil:
 				b.tell(Event{Kind: StoreTrouble, Text: "what " + tx.id.String() + " sent could not be" +
 					" read: " + err.Error()})
+				if b.stopping() {
+					through(message.Errorf(message.Unavailable, "the broker stops, and what"+
+						" %s sent could not be read: %w", tx.id, err))
+					return
+				}
 				b.env.After(time.Second, func() { tx.readSends(from, take, through) })
 				return
 			case len(page) == 0:
-				through()
+				through(nil)
 				return
 			}
 			next := page[len(page)-1].Seq + 1

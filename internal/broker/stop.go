@@ -33,7 +33,7 @@ const (
 type stop struct {
 	phase phase
 	began time.Duration // when the phase did; monotonic
-	open  []*Connection // not finished; of settling
+	open  []*Connection // not finished, or not answered about branches; of settling
 	ended func()
 }
 
@@ -83,10 +83,16 @@ func (b *Broker) goOnStopping() {
 		}
 	case settling:
 		s.open = slices.DeleteFunc(s.open, func(c *Connection) bool {
-			if !c.closed && took < settleTime && c.settles(s) {
+			if !c.closed && !c.finished && took < settleTime && c.settles(s) {
 				return false
 			}
 			c.finish()
+			if c.concludes() { // what it asked for is done, and so it is answered
+				return false
+			}
+			if !c.closed {
+				b.journal.after(c.out.Finish)
+			}
 			return true
 		})
 		if len(s.open) == 0 {
@@ -122,18 +128,23 @@ func (c *Connection) owes() bool {
 }
 
 // finish ends what wants an answer. What waits for room, or for a commit, is not waited for: done
-// later it would be done without an answer, and so again by the client.
+// later it would be done without an answer, and so again by the client. The end of a branch that is
+// being read is, as nothing but the disk is in its way.
 func (c *Connection) finish() {
 	if c.closed || c.finished {
 		return
 	}
 	c.finished = true
 	c.dropParked()
+	for tx := range c.branches {
+		if tx.by == c {
+			tx.then = nil // it waits for what others sent
+		}
+	}
 	for _, tx := range c.openTransactions() {
 		tx.by = c
 		tx.rollback()
 	}
-	c.b.journal.after(c.out.Finish)
 }
 
 // leave lets all clients read the end; nothing is answered from here on.

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"hopwire/internal/broker/queue"
@@ -66,6 +67,7 @@ type branch struct {
 	parties map[*Connection]bool          // that began, joined or prepared it
 	givers  map[message.ConnectionID]bool // others of which it has sends or acknowledgements
 	commit  bool                          // it is ending so
+	reading bool                          // and what it sent is being read
 }
 
 type branchState uint8
@@ -119,6 +121,22 @@ func (c *Connection) takePart(tx *transaction) {
 	c.branches[tx], tx.branch.parties[c] = true, true
 }
 
+// ends notes that the connection ends the branch, or prepares it: it waits for the answer.
+func (c *Connection) ends(tx *transaction) {
+	c.takePart(tx)
+	tx.by = c
+}
+
+// concludes reports whether the connection waits for the outcome of a branch that is being read.
+func (c *Connection) concludes() bool {
+	for tx := range c.branches {
+		if tx.branch.reading && (tx.by == c || tx.branch.defersOf(c)) {
+			return true
+		}
+	}
+	return false
+}
+
 // leaveBranches forgets, of a connection that ends, what takePart noted.
 func (c *Connection) leaveBranches() {
 	for tx := range c.branches {
@@ -150,7 +168,7 @@ func (c *Connection) transactXA(cmd *message.TransactionInfo) {
 	case tx == nil:
 		c.answer(cmd, notStarted(cmd.ID))
 	case tx.branch.state == branchPreparing || tx.branch.state == branchEnding:
-		tx.branch.defers(c, cmd)
+		tx.defers(c, cmd)
 	default:
 		c.decide(tx, cmd)
 	}
@@ -159,7 +177,11 @@ func (c *Connection) transactXA(cmd *message.TransactionInfo) {
 // decide executes a command about a branch that is open or prepared.
 func (c *Connection) decide(tx *transaction, cmd *message.TransactionInfo) {
 	done := func(err error) { c.answer(cmd, err) }
-	tx.by = c
+	told := func(err error) {
+		if err == nil { // else the client asks the next broker
+			done(nil)
+		}
+	}
 	isPrepared := tx.branch.state == branchPrepared
 	switch cmd.Type {
 	case message.Prepare:
@@ -171,7 +193,7 @@ func (c *Connection) decide(tx *transaction, cmd *message.TransactionInfo) {
 			done(xaError(xaProtocol, "Cannot call prepare now: %s is being ended", tx.id))
 			return
 		}
-		c.takePart(tx)
+		c.ends(tx)
 		c.demandWhole(tx, cmd)
 		tx.prepare(func(vote int32, err error) {
 			if err != nil {
@@ -183,19 +205,22 @@ func (c *Connection) decide(tx *transaction, cmd *message.TransactionInfo) {
 	case message.CommitOnePhase, message.CommitTwoPhase:
 		switch {
 		case isPrepared:
-			tx.conclude(true, done)
+			c.ends(tx)
+			tx.conclude(true, told)
 		case cmd.Type == message.CommitTwoPhase:
 			done(xaError(xaProtocol,
 				"Cannot do 2 phase commit if the transaction has not been prepared"))
 		case tx.then != nil:
 			done(xaError(xaProtocol, "Cannot call commit now: %s is being ended", tx.id))
 		default:
+			c.ends(tx)
 			c.demandWhole(tx, cmd)
 			tx.commit(done)
 		}
 	case message.Rollback, message.Forget:
+		c.ends(tx)
 		if isPrepared {
-			tx.conclude(false, done)
+			tx.conclude(false, told)
 			return
 		}
 		tx.rollback()
@@ -249,15 +274,23 @@ func (c *Connection) beginXA(id message.TransactionID) error {
 }
 
 // defers has a command wait for what the store says about the branch.
-func (x *branch) defers(c *Connection, cmd *message.TransactionInfo) {
+func (tx *transaction) defers(c *Connection, cmd *message.TransactionInfo) {
+	x := tx.branch
 	if len(x.later) >= laterMost {
 		c.answer(cmd, xaError(xaProtocol, "%d commands about %s wait already", laterMost, cmd.ID))
 		return
 	}
+	c.takePart(tx)
 	x.later = append(x.later, laterTransaction{c, cmd})
 }
 
-// goOn executes the commands that waited. Who asked for the outcome that came is told of it.
+// defersOf reports whether commands of the connection wait.
+func (x *branch) defersOf(c *Connection) bool {
+	return slices.ContainsFunc(x.later, func(l laterTransaction) bool { return l.conn == c })
+}
+
+// goOn executes the commands that waited. Who asked for the outcome that came is told of it; for
+// who is finished nothing more is done.
 func (x *branch) goOn() {
 	list := x.later
 	x.later = nil
@@ -268,6 +301,7 @@ func (x *branch) goOn() {
 		case l.conn.closed:
 		case x.state == branchEnding && (commits && x.commit || rolls && !x.commit):
 			l.conn.answer(l.cmd, nil)
+		case l.conn.finished:
 		default:
 			l.conn.transactXA(l.cmd)
 		}
