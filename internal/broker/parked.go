@@ -297,7 +297,11 @@ func (a *arrival) leavePark() {
 // dropParked gives up what waits for space of a connection that ended: it was not confirmed, and
 // who wants it to arrive sends it again. What a peer's bridge sent is asked about (Known).
 func (c *Connection) dropParked() {
-	if c.network || c.parkedBytes == 0 {
+	if c.network {
+		return
+	}
+	c.gaveUp = true // what loads is not done when it comes to that
+	if c.parkedBytes == 0 {
 		return
 	}
 	for _, d := range c.b.parked {
@@ -314,6 +318,21 @@ func (c *Connection) dropParked() {
 		}
 	}
 	c.b.dropReplies(c)
+}
+
+// giveUp ends an arrival that waited as its connection ended, and that no destination has parked.
+func (a *arrival) giveUp() {
+	a.answered = true
+	if d := a.b.find(firstOf(a.wire)); d != nil {
+		a.b.drop(d, message.ConnectionGone, a.m)
+	} else {
+		a.b.counts.Reasons[message.ConnectionGone]++
+		a.b.tell(Event{Kind: MessageDropped, Reason: message.ConnectionGone, Dest: a.m.Destination,
+			Text: a.m.ID.String(), Count: 1})
+	}
+	if a.tx != nil {
+		a.tx.loses(a)
+	}
 }
 
 // goesWith reports whether the arrival is in a transaction that ends with the connection.

@@ -34,14 +34,12 @@ func (b *Broker) loadReceipts(a *arrival) outcome {
 		return proceed
 	}
 	loaded := true
-	switch again := func() { b.run(a) }; {
+	switch {
 	case a.peer != nil:
-		loaded = b.withReceipts(b.wireDestination(a.wire), a.peer, again)
+		loaded = b.withReceipts(b.wireDestination(a.wire), a.peer, func() { b.run(a) })
 	case !a.comesAgain() || !a.m.Persistent && !a.conn.info.FailoverReconnect:
-	case a.tx != nil:
-		loaded = b.haveReceipts(b.wireDestination(a.wire), a.loaded)
 	default:
-		loaded = b.haveReceipts(b.wireDestination(a.wire), again)
+		loaded = b.haveReceipts(b.wireDestination(a.wire), a.loaded)
 	}
 	if loaded {
 		return proceed
@@ -54,13 +52,22 @@ func (b *Broker) loadReceipts(a *arrival) outcome {
 	return parkedHere
 }
 
-// loaded goes on with a transaction's send whose receipts are in memory, unless that ended.
+// loaded goes on with a client's send whose receipts are in memory, unless its transaction ended,
+// or its connection, which gives up what waits.
 func (a *arrival) loaded() {
-	if a.wait == nil {
-		return
+	if a.tx != nil {
+		if a.wait == nil {
+			return
+		}
+		a.leavePark()
 	}
-	a.leavePark()
-	drop(&a.tx.parked, a)
+	switch {
+	case a.conn != nil && a.conn.gaveUp:
+		a.giveUp()
+		return
+	case a.tx != nil:
+		drop(&a.tx.parked, a)
+	}
 	a.b.run(a)
 }
 

@@ -199,12 +199,6 @@ func (b *Broker) dropReplies(c *Connection) {
 	}
 	for _, a := range list {
 		r.leave(a)
-		a.answered = true
-		b.counts.Reasons[message.ConnectionGone]++
-		b.tell(Event{Kind: MessageDropped, Reason: message.ConnectionGone, Dest: a.m.Destination,
-			Text: a.m.ID.String(), Count: 1})
-		if a.tx != nil {
-			a.tx.loses(a)
-		}
+		a.giveUp()
 	}
 }
