@@ -464,8 +464,13 @@ func (c *Connection) oversized(m *message.Oversized) {
 	if !m.ResponseRequired {
 		c.transaction(m.Transaction).spoil(c, why)
 	}
+	c.countTooBig(m)
+	c.refuse(&m.Header, why)
+}
+
+// countTooBig counts a message above the frame limit.
+func (c *Connection) countTooBig(m *message.Oversized) {
 	c.b.counts.Reasons[message.FrameTooBig]++
 	c.b.tell(Event{Kind: SendRefused, Reason: message.FrameTooBig, Dest: m.Destination,
-		Text: m.ID.String() + ": " + why.Error(), Count: 1})
-	c.refuse(&m.Header, why)
+		Text: m.ID.String() + ": " + m.Err().Error(), Count: 1})
 }

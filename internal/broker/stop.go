@@ -198,6 +198,9 @@ func (c *Connection) leaveUndone(cmd message.Command) {
 		if consumes(cmd) {
 			spoil(cmd.Transaction)
 		}
+	case *message.Oversized:
+		spoil(cmd.Transaction)
+		c.countTooBig(cmd)
 	case *message.Message:
 		spoil(cmd.Transaction)
 		if cmd.ResponseRequired || cmd.Destination.IsAdvisory() {

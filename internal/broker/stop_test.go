@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -233,23 +234,39 @@ func TestRoomThatComesAfterTheEndIsNotUsed(t *testing.T) {
 
 // Of a branch that several connections have part in, one may be finished before the other.
 func TestABranchWithoutWhatCameTooLateDoesNotCommit(t *testing.T) {
-	q := queueNamed("q")
-	h := stocked(t, q, 1)
-	c, m := h.connect("c", "c", "", nil), h.connect("m", "m", "", nil)
-	c.stays, m.stays = true, true
-	id := c.window("c", q, 1, "")
-	m.do(&message.TransactionInfo{Connection: "m", ID: xid(1), Type: message.Begin})
-	h.begins()
-	h.pass(settleSilence - settleTick)
-	m.do(&message.TransactionInfo{Connection: "m", ID: xid(1), Type: message.End})
-	h.pass(settleTick)
-	if !c.ended || m.ended {
-		t.Fatalf("finished %v, want the first; %v", c.ended, m.ended)
-	}
-	c.acks(id, q, c.got[0], xid(1))
-	n := m.hand(&message.TransactionInfo{Connection: "m", ID: xid(1), Type: message.CommitOnePhase})
-	h.turn()
-	if r := m.answer(n); r == nil || r.Exception == nil {
-		t.Errorf("the commit is answered %v", r)
+	q, out := queueNamed("q"), queueNamed("out")
+	for what, count := range map[string]message.Reason{"an acknowledgement": "",
+		"a send": message.ConnectionGone, "a send above the frame limit": message.FrameTooBig} {
+		h := stocked(t, q, 1)
+		c, m := h.connect("c", "c", "", nil), h.connect("m", "m", "", nil)
+		c.stays, m.stays = true, true
+		id := c.window("c", q, 1, "")
+		late := c.mail("c", out, 2)
+		m.walk(xid(1), begin, "ok")
+		m.sendTx(xid(1), out, 1)
+		c.walk(xid(1), begin, "ok")
+		h.begins()
+		h.pass(settleSilence - settleTick)
+		m.walk(xid(1), end, "ok")
+		h.pass(settleTick)
+		if !c.ended || m.ended {
+			t.Fatalf("finished %v, want the first; %v", c.ended, m.ended)
+		}
+		switch what {
+		case "an acknowledgement":
+			c.acks(id, q, c.got[0], xid(1))
+		case "a send":
+			late.CommandID, late.ResponseRequired, late.Transaction = 0, false, xid(1)
+			c.Handle(late)
+		default:
+			c.Handle(&message.Oversized{Message: &message.Message{Transaction: xid(1),
+				Destination: out}, Cause: errors.New("too large")})
+		}
+		if got := m.step(xid(1), commit1); got != "100" {
+			t.Errorf("without %s that came too late the commit is answered with %s", what, got)
+		}
+		if n := h.b.counts.Reasons[count]; count != "" && n != 1 {
+			t.Errorf("%s that came too late is counted %d times", what, n)
+		}
 	}
 }
