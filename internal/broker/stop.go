@@ -186,11 +186,11 @@ func ends(cmd message.Command) bool {
 }
 
 // leaveUndone spoils the transaction of a command that came too late, which another connection may
-// want to commit, and counts a send that nobody hears of.
+// want to commit, if this one has part in it, and counts a send that nobody hears of.
 func (c *Connection) leaveUndone(cmd message.Command) {
 	spoil := func(id message.TransactionID) {
-		if tx := c.transaction(id); tx != nil && tx.open() && tx.broken == nil {
-			tx.broken = message.Errorf(message.RolledBack, "the broker is stopping")
+		if tx := c.transaction(id); tx != nil && tx.open() {
+			tx.spoil(c, message.Errorf(message.RolledBack, "the broker is stopping"))
 		}
 	}
 	switch cmd := cmd.(type) {

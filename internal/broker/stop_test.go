@@ -270,3 +270,28 @@ func TestABranchWithoutWhatCameTooLateDoesNotCommit(t *testing.T) {
 		}
 	}
 }
+
+// A client that has read the end cannot roll back the branches of others whose xids it guesses.
+func TestACommandThatCameTooLateSpoilsNoBranchOfOthers(t *testing.T) {
+	q, out := queueNamed("q"), queueNamed("out")
+	h := stocked(t, q, 1)
+	eve, m := h.connect("e", "e", "", nil), h.connect("m", "m", "", nil)
+	eve.stays, m.stays = true, true
+	id := eve.window("e", q, 1, "")
+	late := eve.mail("e", out, 2)
+	late.CommandID, late.ResponseRequired, late.Transaction = 0, false, xid(1)
+	m.walk(xid(1), begin, "ok")
+	m.sendTx(xid(1), out, 1)
+	h.begins()
+	h.pass(settleSilence - settleTick)
+	m.walk(xid(1), end, "ok")
+	h.pass(settleTick)
+	if !eve.ended || m.ended {
+		t.Fatalf("finished %v, want the first; %v", eve.ended, m.ended)
+	}
+	eve.Handle(late)
+	eve.acks(id, q, eve.got[0], xid(1))
+	eve.Handle(&message.Oversized{Message: &message.Message{Transaction: xid(1),
+		Destination: out}, Cause: errors.New("too large")})
+	m.walk(xid(1), commit1, "ok")
+}
