@@ -52,9 +52,6 @@ func (c *connector) Status() bridge.Status {
 	return s
 }
 
-// drainTime bounds each phase of a clean stop. What a phase does has its own bounds, within this.
-const drainTime = 10 * time.Second
-
 // Start starts the broker: Open and StartBridges.
 func (s *Setup) Start(ctx context.Context) (*Broker, error) {
 	b, err := s.Open(ctx)
@@ -267,80 +264,6 @@ func (b *Broker) watch(ctx context.Context, failed <-chan error) {
 		b.log.Error("stopping", "why", err.Error())
 	}
 	b.end(err)
-}
-
-// end stops everything in order, each phase within its time: no new connections; peers' answers
-// awaited and bridges ended; clients let go (broker.Stop) and what they had given back; the last
-// bytes sent; sockets gone; the store closed; the control socket closed, since who stops the broker
-// takes that for its end. After a failure of the store nothing is waited for.
-func (b *Broker) end(cause error) {
-	b.ending.Store(true)
-	for _, l := range b.listeners {
-		l.Close()
-	}
-	if b.inside != nil {
-		_ = b.inside.Close() // it has no error
-	}
-	if cause == nil {
-		cause = errors.Join(bounded(b.endBridges), bounded(b.letGo),
-			bounded(b.hub.Flushed))
-	}
-	b.group.Stop()
-	errs := []error{cause, b.group.Wait(), bounded(b.committer.Close)}
-	b.loops.Stop()
-	errs = append(errs, b.loops.Wait(), b.store.Close())
-	if b.control != nil {
-		_ = bounded(func(ctx context.Context) error { b.control.Close(ctx); return nil })
-	}
-	b.err = errors.Join(append(errs, b.controls.Wait())...)
-	b.log.Info("stopped")
-	close(b.done)
-}
-
-// bounded gives one phase of a stop its time.
-func bounded(phase func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	return phase(ctx)
-}
-
-// endBridges ends the bridges when their peers have answered.
-func (b *Broker) endBridges(ctx context.Context) error {
-	return b.onLoop(ctx, "not all peers have answered", func(done func()) {
-		waiting := 1
-		one := func() {
-			if waiting--; waiting == 0 {
-				done()
-			}
-		}
-		for _, c := range b.connectors {
-			waiting++
-			c.Stop(one)
-		}
-		for _, a := range b.home.Accepted() {
-			waiting++
-			a.Stop(one)
-		}
-		one()
-	})
-}
-
-// letGo has the clients leave and makes the last batch durable.
-func (b *Broker) letGo(ctx context.Context) error {
-	return b.onLoop(ctx, "not everything was answered and written", b.core.Stop)
-}
-
-// onLoop runs a phase of a stop on the loop until it calls done; otherwise is what is wrong when
-// it does not in time.
-func (b *Broker) onLoop(ctx context.Context, otherwise string, phase func(done func())) error {
-	done := make(chan struct{})
-	b.loop.Post(func() { phase(func() { close(done) }) })
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("broker %s: %s within %s", b.config.Name, otherwise, drainTime)
-	}
 }
 
 // errEnded says that a broker answers no more.

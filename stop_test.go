@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hopwire/client"
@@ -138,4 +139,30 @@ func TestABrokerWithoutAPlaceOnTheListRuns(t *testing.T) {
 	}
 	roundTrip(t.Context(), t, b)
 	end(t, b)
+}
+
+// A disk that is slow in one phase of a stop takes nothing of the time of the others.
+func TestEachPhaseOfAStopHasItsTime(t *testing.T) {
+	for _, c := range []struct {
+		phases []time.Duration
+		want   bool
+	}{
+		{[]time.Duration{drainTime - 1, drainTime - 1, drainTime - 1, drainTime - 1}, true},
+		{[]time.Duration{0, 0, drainTime + 1}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			next, done := make(chan struct{}, len(c.phases)), make(chan struct{})
+			go func() {
+				for _, took := range c.phases {
+					time.Sleep(took)
+					next <- struct{}{}
+				}
+				close(done)
+			}()
+			if got := inTime(next, done); got != c.want {
+				t.Errorf("phases of %v: in time %v", c.phases, got)
+			}
+			<-done
+		})
+	}
 }

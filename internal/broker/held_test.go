@@ -154,7 +154,7 @@ func TestAStopLeavesTransactionsUnanswered(t *testing.T) {
 	p.hand(p.mail("p", q, 4)) // on its way to the disk
 	h.b.EndTurn()
 	p.stays, c.stays = true, true
-	h.b.Stop(func() {})
+	h.b.Stop(func() {}, func() {})
 	h.pass(settleSilence)
 	if !p.ended || !c.ended {
 		t.Fatal("they are not finished")

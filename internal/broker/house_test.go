@@ -215,7 +215,7 @@ func headersOf(t *testing.T, h *house) []store.Header {
 func (h *house) stop() {
 	h.t.Helper()
 	ended := 0
-	h.b.Stop(func() { ended++ })
+	h.b.Stop(func() {}, func() { ended++ })
 	if h.pass(settleSilence + settleTick); ended != 1 {
 		h.t.Fatalf("the broker ended %d times", ended)
 	}

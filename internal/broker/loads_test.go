@@ -35,7 +35,7 @@ func TestASendThatLoadsEndsWithItsConnection(t *testing.T) {
 		goOn := h.stalled() // before what reads the receipts
 		switch c.how {
 		case "stop":
-			h.b.Stop(func() {})
+			h.b.Stop(func() {}, func() {})
 			h.pass(settleSilence - settleTick)
 			if c.in == "a branch" {
 				g.hand(&message.TransactionInfo{Connection: "g", ID: xid(1), Type: end})

@@ -324,7 +324,7 @@ func TestAStopForgetsProducersThatWereClosed(t *testing.T) {
 	p.produce("p", queueQ, 1)
 	p.do(&message.RemoveInfo{Object: message.ConnectionID("p")})
 	stopped := false
-	h.b.Stop(func() { stopped = true })
+	h.b.Stop(func() {}, func() { stopped = true })
 	for range 5 {
 		h.turn()
 	}

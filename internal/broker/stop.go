@@ -34,6 +34,7 @@ type stop struct {
 	phase phase
 	began time.Duration // when the phase did; monotonic
 	open  []*Connection // not finished, or not answered about branches; of settling
+	next  func()
 	ended func()
 }
 
@@ -48,12 +49,14 @@ const (
 
 // Stop ends the broker in order. What was confirmed is in the store when ended is called, and
 // windows were given back: what was written to clients as redelivered. Sends that there is no room
-// for are given up: nobody was told that they are safe.
-func (b *Broker) Stop(ended func()) {
+// for are given up: nobody was told that they are safe. next is called when a phase begins behind
+// the first, each of which may wait for the store.
+func (b *Broker) Stop(next, ended func()) {
 	for _, c := range b.connOrder {
 		c.out.Cut()
 	}
-	b.stop = &stop{began: b.env.Mono(), open: slices.Clone(b.connOrder), ended: ended}
+	b.stop = &stop{began: b.env.Mono(), open: slices.Clone(b.connOrder),
+		next: next, ended: ended}
 	b.stop.tick(b.env)
 }
 
@@ -67,6 +70,12 @@ func (s *stop) tick(env loop.Env) {
 			s.tick(env)
 		}
 	})
+}
+
+// begin begins a phase.
+func (s *stop) begin(p phase, env loop.Env) {
+	s.phase, s.began = p, env.Mono()
+	s.next()
 }
 
 // goOnStopping ends the phase of a stop whose time has come, at the end of each turn.
@@ -96,7 +105,7 @@ func (b *Broker) goOnStopping() {
 			return true
 		})
 		if len(s.open) == 0 {
-			s.phase = answering
+			s.begin(answering, b.env)
 			b.journal.drain(b.leave)
 		}
 	}
@@ -153,13 +162,13 @@ func (b *Broker) leave() {
 	for _, c := range b.connOrder {
 		c.out.Finish()
 	}
-	b.stop.phase, b.stop.began = leaving, b.env.Mono()
+	b.stop.begin(leaving, b.env)
 	b.env.Soon(func() {})
 }
 
 // closeAll takes leave of who has not closed, and writes what the end of the connections changed.
 func (b *Broker) closeAll() {
-	b.stop.phase = closing
+	b.stop.begin(closing, b.env)
 	for _, c := range slices.Clone(b.connOrder) {
 		c.close("the broker is stopping")
 	}

@@ -12,7 +12,7 @@ import (
 // begins has a stop begin, and gives what tells whether it ended.
 func (h *house) begins() (ended *bool) {
 	ended = new(bool)
-	h.b.Stop(func() { *ended = true })
+	h.b.Stop(func() {}, func() { *ended = true })
 	h.turn()
 	return ended
 }
@@ -294,4 +294,25 @@ func TestACommandThatCameTooLateSpoilsNoBranchOfOthers(t *testing.T) {
 	eve.Handle(&message.Oversized{Message: &message.Message{Transaction: xid(1),
 		Destination: out}, Cause: errors.New("too large")})
 	m.walk(xid(1), commit1, "ok")
+}
+
+// Who stops a broker gives each phase its time.
+func TestAStopTellsWhenAPhaseBegins(t *testing.T) {
+	h := stocked(t, queueQ, 1)
+	c := h.connect("c", "c", "", nil)
+	c.stays = true
+	c.window("c", queueQ, 1, "")
+	var at []time.Duration
+	began := h.now
+	tell := func() { at = append(at, h.now-began) }
+	h.b.Stop(tell, tell)
+	h.turn()
+	h.pass(settleSilence)
+	goOn := h.stalled()
+	h.pass(3 * time.Second)
+	goOn()
+	h.pass(leaveTime + settleTick)
+	if len(at) != 4 || at[0] != settleSilence || at[3] > settleSilence+leaveTime+4*time.Second {
+		t.Errorf("phases begin, and the last ends, after %v", at)
+	}
 }

@@ -71,7 +71,7 @@ func TestACommitThatWaitsForAPrepareIsNotDoneAfterTheEnd(t *testing.T) {
 	g.hand(&message.TransactionInfo{Connection: "g", ID: xid(1), Type: prepare})
 	h.b.EndTurn()
 	n := m.hand(&message.TransactionInfo{Connection: "m", ID: xid(1), Type: commit2})
-	h.b.Stop(func() {})
+	h.b.Stop(func() {}, func() {})
 	goOn := h.stalled()
 	h.pass(settleSilence + settleTick)
 	goOn()

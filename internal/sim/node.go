@@ -246,7 +246,7 @@ func (n *Node) Stop(done func()) {
 		left := len(l.connectors) + len(halves) + 1
 		ended := func() {
 			if left--; left == 0 && !l.env.dead {
-				l.core.Stop(func() { l.down(done) })
+				l.core.Stop(func() {}, func() { l.down(done) })
 			}
 		}
 		for _, c := range l.connectors {

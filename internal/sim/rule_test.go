@@ -118,7 +118,8 @@ func TestCleanStopKeepsTheMarksOfCopiesUnderWay(t *testing.T) {
 	send(w, "a", 5)
 	w.Run(time.Second)
 	l := w.Node("a").life
-	l.env.post(func() { l.core.Stop(func() { l.down(func() {}) }) }) // its bridges do not know
+	none := func() {}
+	l.env.post(func() { l.core.Stop(none, func() { l.down(none) }) }) // its bridges do not know
 	w.Run(10 * time.Second)
 	w.Heal("a", "b")
 	w.Node("a").Start()
