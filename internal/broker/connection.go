@@ -84,7 +84,6 @@ type Connection struct {
 
 	active time.Duration // when it was last heard of; monotonic
 
-	heard    bool // something came since a stop looked last
 	finished bool // by a stop: nothing that wants an answer is done
 }
 
@@ -143,7 +142,7 @@ func (c *Connection) Handle(cmd message.Command) {
 			c.leaveUndone(cmd)
 			return
 		}
-		c.active, c.heard = c.b.env.Mono(), true
+		c.active = c.b.env.Mono()
 	}
 	switch cmd := cmd.(type) {
 	case *message.Message:

@@ -128,7 +128,8 @@ func TestAStopAnswersWhatIsOnItsWay(t *testing.T) {
 	c.Handle(&message.MessageAck{Consumer: id, Destination: queueNamed("q"), Last: c.got[0],
 		HasLast: true, Count: 1, Type: message.StandardAck})
 	p.Gone()
-	if h.turn(); !*ended || !p.answered(sent) || !p.ended {
+	h.turn()
+	if h.pass(settleTick); !*ended || !p.answered(sent) || !p.ended {
 		t.Errorf("stopped %v, answered before the end %v, ended %v", *ended, p.answered(sent), p.ended)
 	}
 	if n := len(h.stored(queueNamed("q"))); n != 1 {

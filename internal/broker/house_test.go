@@ -262,6 +262,7 @@ type guest struct {
 	stays  bool // and does not close then
 	cut    bool
 	unsent uint64
+	looked int // how often it was asked what was written
 	onCut  func()
 	onRoom func()
 }
@@ -289,7 +290,7 @@ func (g *guest) Deliver(_ message.ConsumerID, d message.Destination, m *message.
 }
 func (g *guest) Room() bool      { return !g.full }
 func (g *guest) OnRoom(f func()) { g.onRoom = f }
-func (g *guest) Written() uint64 { return uint64(len(g.got)) - g.unsent }
+func (g *guest) Written() uint64 { g.looked++; return uint64(len(g.got)) - g.unsent }
 func (g *guest) Cut() {
 	g.cut = true
 	if g.onCut != nil {

@@ -16,7 +16,7 @@ const (
 	settleTime = 2 * time.Second
 	// settleSilence is how long one that has something may say nothing meanwhile.
 	settleSilence = 500 * time.Millisecond
-	// settleTick is how long nothing comes from one that has nothing, and how often is looked.
+	// settleTick is how often is looked, and how long one that has nothing may begin something.
 	settleTick = 10 * time.Millisecond
 	// leaveTime is how long clients may take to close their side: longer than a session waits.
 	leaveTime = 6 * time.Second
@@ -34,6 +34,7 @@ type stop struct {
 	phase phase
 	began time.Duration // when the phase did; monotonic
 	open  []*Connection // not finished, or not answered about branches; of settling
+	look  bool          // it is time to look at open
 	next  func()
 	ended func()
 }
@@ -66,6 +67,7 @@ func (b *Broker) stopping() bool { return b.stop != nil }
 // tick has a turn end each tick, which looks at the stop.
 func (s *stop) tick(env loop.Env) {
 	env.After(settleTick, func() {
+		s.look = true
 		if s.phase != closing {
 			s.tick(env)
 		}
@@ -91,6 +93,10 @@ func (b *Broker) goOnStopping() {
 			b.closeAll()
 		}
 	case settling:
+		if !s.look && len(s.open) > 0 {
+			return // in each turn it would be much where there are many windows
+		}
+		s.look = false
 		s.open = slices.DeleteFunc(s.open, func(c *Connection) bool {
 			if !c.closed && !c.finished && took < settleTime && c.settles(s) {
 				return false
@@ -111,16 +117,9 @@ func (b *Broker) goOnStopping() {
 	}
 }
 
-// settles reports whether the client has something to end before it is finished. One that has
-// nothing is finished in the turn that brought its last command, or when none comes.
+// settles reports whether the client has something to end before it is finished, and goes on.
 func (c *Connection) settles(s *stop) bool {
-	silence := c.b.env.Mono() - max(s.began, c.active)
-	heard := c.heard
-	c.heard = false
-	if c.owes() {
-		return silence < settleSilence
-	}
-	return !heard && silence < settleTick
+	return c.b.env.Mono()-max(s.began, c.active) < settleSilence && c.owes()
 }
 
 // owes reports whether a transaction is open, or anything that was written is unacknowledged.

@@ -57,6 +57,7 @@ func TestAStopLetsConsumersEndWhatTheyHave(t *testing.T) {
 		}
 		c.acks(id, q, c.got[i], noTx)
 	}
+	h.pass(settleTick)
 	if !c.ended || !*ended {
 		t.Errorf("with all acknowledged it read the end: %v; stopped %v", c.ended, *ended)
 	}
@@ -314,5 +315,26 @@ func TestAStopTellsWhenAPhaseBegins(t *testing.T) {
 	h.pass(leaveTime + settleTick)
 	if len(at) != 4 || at[0] != settleSilence || at[3] > settleSilence+leaveTime+4*time.Second {
 		t.Errorf("phases begin, and the last ends, after %v", at)
+	}
+}
+
+// Windows are many where a stop is long: they are not looked through in each turn.
+func TestAStopLooksAtWindowsOnceATick(t *testing.T) {
+	h := stocked(t, queueQ, 2)
+	c := h.connect("c", "c", "", nil)
+	c.window("c", queueQ, 2, "")
+	h.begins()
+	was := c.looked
+	for range 100 {
+		h.turn()
+	}
+	if n := c.looked - was; n != 0 {
+		t.Errorf("100 turns between two ticks look %d times", n)
+	}
+	if h.pass(10 * settleTick); c.looked-was > 10 {
+		t.Errorf("10 ticks look %d times", c.looked-was)
+	}
+	if c.ended {
+		t.Error("it has no time for what it was delivered")
 	}
 }
