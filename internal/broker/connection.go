@@ -139,7 +139,7 @@ func (c *Connection) Handle(cmd message.Command) {
 	c.follow(cmd)
 	if c.b.stopping() {
 		if (c.finished || !c.opened) && !ends(cmd) {
-			c.leaveUndone(cmd)
+			c.refuseLate(cmd)
 			return
 		}
 		c.active = c.b.env.Mono()
@@ -164,7 +164,7 @@ func (c *Connection) Handle(cmd message.Command) {
 		}
 		return
 	case *message.ShutdownInfo:
-		c.leave()
+		c.clientLeft()
 		c.close("")
 		return
 	}
@@ -273,7 +273,7 @@ func (c *Connection) remove(cmd *message.RemoveInfo) error {
 			return err
 		}
 		c.seen = cmd.LastDelivered
-		c.leave()
+		c.clientLeft()
 	}
 	return nil
 }

@@ -106,8 +106,8 @@ func (p *producer) leave() {
 	p.unnote()
 }
 
-// leave says that the client closed the connection.
-func (c *Connection) leave() {
+// clientLeft says that the client closed the connection.
+func (c *Connection) clientLeft() {
 	for _, p := range sortedProducers(c.producers) {
 		p.leave()
 	}

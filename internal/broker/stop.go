@@ -112,7 +112,7 @@ func (b *Broker) goOnStopping() {
 		})
 		if len(s.open) == 0 {
 			s.begin(answering, b.env)
-			b.journal.drain(b.leave)
+			b.journal.drain(b.endAll)
 		}
 	}
 }
@@ -155,8 +155,8 @@ func (c *Connection) finish() {
 	}
 }
 
-// leave lets all clients read the end; nothing is answered from here on.
-func (b *Broker) leave() {
+// endAll lets all clients read the end; nothing is answered from here on.
+func (b *Broker) endAll() {
 	b.journal.hold.over = true
 	for _, c := range b.connOrder {
 		c.out.Finish()
@@ -193,9 +193,9 @@ func ends(cmd message.Command) bool {
 	return false
 }
 
-// leaveUndone spoils the transaction of a command that came too late, which another connection may
+// refuseLate spoils the transaction of a command that came too late, which another connection may
 // want to commit, if this one has part in it, and counts a send that nobody hears of.
-func (c *Connection) leaveUndone(cmd message.Command) {
+func (c *Connection) refuseLate(cmd message.Command) {
 	spoil := func(id message.TransactionID) {
 		if tx := c.transaction(id); tx != nil && tx.open() {
 			tx.spoil(c, message.Errorf(message.RolledBack, "the broker is stopping"))
