@@ -3,12 +3,10 @@ package broker
 import (
 	"fmt"
 	"sort"
-	"time"
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
-	"hopwire/internal/store"
 )
 
 // Explanation says why the messages of a queue, or of a topic's durable subscriptions, are where
@@ -16,11 +14,12 @@ import (
 type Explanation struct {
 	Status DestinationStatus
 	Rows   []ExplainRow // by number of messages, the most first
-	// Stored is how many messages wait in the store alone. Of all messages, only those in memory are
-	// looked at; one that is asked for is looked for in the store, too.
-	Stored int64
-	Found  bool   // the message asked for is here
-	Remark string // about the destination as a whole; "" for nothing
+	// Stored is how many messages wait in the store alone and are in no row. Of all messages, only
+	// those in memory are looked at; one that is asked for is looked for in the store, too.
+	Stored       int64
+	StoredOldest Oldest
+	Found        bool   // the message asked for is here
+	Remark       string // about the destination as a whole; "" for nothing
 	// Refused is what users were refused here, which holds no message that is here.
 	Refused []Refusal
 }
@@ -30,10 +29,9 @@ type ExplainRow struct {
 	Reason   message.Reason
 	Who      string // the subscription that refuses, or who has the message
 	Count    int64
-	Since    time.Duration // age of the oldest of them at this broker
-	Releases string        // what would release them
-	Remark   string        // what the subscription has to say about it; "" for nothing
-	Example  message.MessageID
+	Oldest   Oldest // of them; without an ID, all came before that
+	Releases string // what would release them
+	Remark   string // what the subscription has to say about it; "" for nothing
 
 	last *queue.Copy // counted; a bridge may have several subscriptions
 }
@@ -64,7 +62,7 @@ func (b *Broker) Explain(name message.Destination, id *message.MessageID,
 
 // explainAbsent explains a destination that is not there: nil when nothing is known of it.
 func (b *Broker) explainAbsent(name message.Destination, id *message.MessageID) *Explanation {
-	x := b.replies.explain(name, id)
+	x := b.replies.explain(name, id, b.env.Mono())
 	if id != nil {
 		return x
 	}
@@ -93,7 +91,10 @@ type explainer struct {
 	rows   map[rowKey]*ExplainRow
 	found  bool
 	stored int64
+	oldest Oldest      // of stored
 	view   *queue.View // of what is in the store alone
+	first  *queue.Copy // of the queue, in the store alone
+	unread bool        // a page could not be read
 	kept   []keptCopy  // what prepared branches keep of it, while a message is looked for
 	done   func(*Explanation)
 }
@@ -106,7 +107,7 @@ func (e *explainer) begin() {
 	}
 	e.d, e.todo = e.todo[0], e.todo[1:]
 	e.next = 0
-	e.slice()
+	e.readFirst()
 }
 
 func (e *explainer) slice() {
@@ -131,20 +132,24 @@ func (e *explainer) slice() {
 	e.branches()
 	if e.id != nil && !e.found {
 		e.view = e.d.queue.View()
-		e.page()
+		e.page(queue.PageCopies, e.inPage, e.inBranches)
 		return
 	}
 	e.through()
 }
 
-// through counts what is stored alone, and goes on.
+// through counts what is in the store alone, and goes on.
 func (e *explainer) through() {
-	n := e.d.queue.StoredOnly()
-	if n > 0 && len(e.d.queue.Slots()) == 0 && e.id == nil {
-		e.row(message.NoConsumer, e.nobody()).Count += n
-		n = 0
+	if n := e.d.queue.StoredOnly(); n > 0 {
+		if len(e.d.queue.Slots()) == 0 && e.id == nil {
+			row := e.row(message.NoConsumer, e.nobody())
+			row.Count += n
+			row.Oldest.add(e.oldestStored())
+		} else {
+			e.stored += n
+			e.oldest.add(e.oldestStored())
+		}
 	}
-	e.stored += n
 	e.begin()
 }
 
@@ -156,35 +161,9 @@ func (e *explainer) nobody() string {
 	return ""
 }
 
-// page looks for the message in the next page of what is in the store alone.
-func (e *explainer) page() {
-	from, to := e.view.NextStored()
-	if to == 0 {
-		e.inBranches()
-		return
-	}
-	e.b.journal.beforeRead(func() {
-		e.b.journal.storage.Page(store.PageRequest{Dest: e.d.id, From: store.Seq(from),
-			To: store.Seq(to), Count: queue.PageCopies, Bytes: queue.PageBytes},
-			func(page []store.Stored, err error) {
-				switch {
-				case e.named.gone:
-					e.done(nil)
-				case e.d.gone:
-					e.begin()
-				case err != nil || len(page) == 0:
-					e.view.Read(to) // unreadable ones are told of where they are needed
-					e.page()
-				default:
-					e.view.Read(uint64(page[len(page)-1].Seq) + 1)
-					e.inPage(page)
-				}
-			})
-	})
-}
-
-func (e *explainer) inPage(page []store.Stored) {
-	for _, c := range e.d.host.copies(page) {
+// inPage looks for the message in a page of what is in the store alone.
+func (e *explainer) inPage(page []*queue.Copy) {
+	for _, c := range page {
 		if c.Message.ID != *e.id {
 			continue
 		}
@@ -197,7 +176,7 @@ func (e *explainer) inPage(page []store.Stored) {
 		e.through()
 		return
 	}
-	e.page()
+	e.page(queue.PageCopies, e.inPage, e.inBranches)
 }
 
 // look finds what holds one copy.
@@ -296,12 +275,9 @@ func (e *explainer) add(r message.Reason, who string, c *queue.Copy) *ExplainRow
 	if row.last == c {
 		return row
 	}
-	if row.last == nil {
-		row.Example = c.Message.ID
-	}
 	row.last = c
 	row.Count++
-	row.Since = max(row.Since, e.b.env.Mono()-c.Arrived)
+	row.Oldest.add(Oldest{ID: c.Message.ID, Age: e.b.env.Mono() - c.Arrived})
 	return row
 }
 
@@ -324,14 +300,14 @@ func (e *explainer) releases(r message.Reason) string {
 }
 
 func (e *explainer) finish() {
-	x := &Explanation{Status: e.named.status(), Stored: e.stored, Found: e.found,
-		Remark: remarkOn(e.named.name)}
+	x := &Explanation{Status: e.named.status(), Stored: e.stored, StoredOldest: e.oldest,
+		Found: e.found, Remark: remarkOn(e.named.name)}
 	for _, h := range e.named.shares { // a topic has no copies itself
 		x.Status.Size += h.sub.dest.queue.Len()
 		x.Status.InFlight += h.sub.dest.queue.OutCount()
 	}
 	for k, n := range e.named.parkedOf {
-		if n > 0 && e.id == nil {
+		if n > 0 {
 			e.row(e.named.lack[k], "sends that wait for space").Count += int64(n)
 		}
 	}

@@ -3,6 +3,7 @@ package broker
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
@@ -36,5 +37,39 @@ func TestTheLimitThatKeepsSendsWaitingIsNamed(t *testing.T) {
 	got := h.b.memoryReleases(d)
 	if !strings.Contains(got, "memoryLimit of its policyEntry (1000 bytes, of which 1500 are taken)") {
 		t.Errorf("the policy's limit is full: released by %s", got)
+	}
+}
+
+func TestTheOldestMessageIsKnownAfterARestart(t *testing.T) {
+	q := queueNamed("q")
+	pause := func(old int64) *house {
+		h := filled(t, q, old)
+		return openAt(t, time.Hour, h.disk, nil)
+	}
+	first := message.MessageID{Sequence: 1, Producer: message.ProducerID{Connection: "p",
+		Session: 1, Value: 1}}
+	for _, fresh := range []int64{0, 1} {
+		h := pause(2)
+		if p := h.connect("n", "n", "", nil); fresh > 0 {
+			p.produce("n", q, 1)
+		}
+		row := h.explain(q).Rows[0]
+		if row.Count != 2+fresh || row.Oldest != (Oldest{ID: first, Age: time.Hour}) {
+			t.Errorf("with %d new: %+v", fresh, row)
+		}
+	}
+	h := pause(2)
+	h.connect("n", "n", "", nil).produce("n", q, 1)
+	h.broken = 1
+	if o := h.explain(q).Rows[0].Oldest; o.ID == first || !o.Unknown {
+		t.Errorf("the store cannot be read, and the oldest is %+v", o)
+	}
+	h = pause(900)
+	g := h.connect("g", "g", "", nil)
+	id := message.ConsumerID{Connection: "g", Session: 1, Value: 1}
+	g.do(&message.ConsumerInfo{ID: id, Destination: q, PrefetchSize: 10})
+	x := h.explain(q)
+	if x.Stored == 0 || x.StoredOldest.Age != time.Hour || len(g.got) != 10 {
+		t.Errorf("with a consumer that has its window full: %+v", x)
 	}
 }

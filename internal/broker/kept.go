@@ -38,7 +38,7 @@ func (e *explainer) branches() {
 	for _, k := range kept {
 		row := e.row(message.InTransaction, k.tx.who())
 		row.Count++
-		row.Since = max(row.Since, k.tx.age())
+		row.Oldest.Age = max(row.Oldest.Age, k.tx.age())
 	}
 }
 

@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"hopwire/internal/message"
 )
@@ -19,6 +20,7 @@ type parking struct {
 	// and go. By it and by class the arrival is counted in and out.
 	stored bool
 	timer  interface{ Stop() }
+	since  time.Duration // of what waits for its destination
 }
 
 // parkingLot is where a destination's sends wait for space.

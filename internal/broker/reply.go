@@ -86,7 +86,7 @@ func (b *Broker) awaitTemp(a *arrival) bool {
 	if a.peer != nil || a.conn == nil || left == 0 || b.mayNotWait(nil, a, message.TempUnseen) {
 		return false
 	}
-	a.wait = &parking{reason: message.TempUnseen, size: a.m.Size()}
+	a.wait = &parking{reason: message.TempUnseen, size: a.m.Size(), since: b.env.Mono()}
 	a.wait.timer = b.env.After(left, func() { b.giveUpReplies(to) })
 	if len(r.waiting[to]) == 0 {
 		b.tell(Event{Kind: SendParked, Reason: message.TempUnseen, Dest: to,
@@ -119,7 +119,8 @@ func (r *replies) waited() []message.Destination {
 }
 
 // explain explains the replies, or one, that wait for a destination; nil where none does.
-func (r *replies) explain(to message.Destination, id *message.MessageID) *Explanation {
+func (r *replies) explain(to message.Destination, id *message.MessageID,
+	now time.Duration) *Explanation {
 	waiting := r.waiting[to]
 	if len(waiting) == 0 {
 		return nil
@@ -131,7 +132,7 @@ func (r *replies) explain(to message.Destination, id *message.MessageID) *Explan
 		if id == nil || a.m.ID == *id {
 			row.Count++
 			x.Found = id != nil
-			row.Example = a.m.ID
+			row.Oldest.add(Oldest{ID: a.m.ID, Age: now - a.wait.since})
 		}
 	}
 	if row.Count > 0 {

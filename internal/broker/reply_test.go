@@ -208,7 +208,7 @@ func TestRepliesThatWaitAreShown(t *testing.T) {
 		t.Errorf("explained as %+v", x)
 	}
 	id := message.MessageID{Producer: g.mail("g", tempQueue, 0).Producer, Sequence: 2}
-	if x := explain(&id); x == nil || !x.Found || x.Rows[0].Example != id {
+	if x := explain(&id); x == nil || !x.Found || x.Rows[0].Oldest.ID != id {
 		t.Errorf("one is explained as %+v", x)
 	}
 	id.Sequence = 3

@@ -205,14 +205,14 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 		if r.Remark != "" {
 			fmt.Fprintf(out, "          %s\n", r.Remark)
 		}
-		if r.Example != "" {
-			fmt.Fprintf(out, "          the oldest came %s ago; for example %s\n", age(r.SinceMs),
-				r.Example)
-		}
+		printOldest(out, manage.Oldest{SinceMs: r.SinceMs, Example: r.Example, Unknown: r.Unknown})
 	}
-	if x.StoredOnly > 0 {
-		fmt.Fprintf(out, "  %6d  wait in the store behind these and are looked at when they are read\n",
-			x.StoredOnly)
+	if n := x.StoredOnly; n > 0 {
+		fmt.Fprintf(out, "  %6d  %s in the store, and %s looked at when read\n", n,
+			plural(n, "waits", "wait"), plural(n, "is", "are"))
+		if x.StoredOldest != nil {
+			printOldest(out, *x.StoredOldest)
+		}
 	}
 	for _, w := range x.Ways {
 		why := []string{w.Reason}
@@ -231,5 +231,20 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 		fmt.Fprintf(out, "  DENIED since start: %d, last %s ago: user %s, who may not %s (%s)\n",
 			r.Count, age(r.AgoMs), r.User, r.What, r.Who)
 		fmt.Fprintf(out, "          released by %s\n", r.Releases)
+	}
+}
+
+// printOldest tells how long the oldest of some messages has been here, as far as that is known.
+func printOldest(out io.Writer, o manage.Oldest) {
+	switch {
+	case o.Example != "" && o.Unknown:
+		fmt.Fprintf(out, "          the oldest that could be read came %s ago: %s\n", age(o.SinceMs),
+			o.Example)
+	case o.Unknown:
+		fmt.Fprintf(out, "          how long they have been here could not be read from the store\n")
+	case o.Example != "":
+		fmt.Fprintf(out, "          the oldest came %s ago: %s\n", age(o.SinceMs), o.Example)
+	case o.SinceMs > 0:
+		fmt.Fprintf(out, "          they came more than %s ago\n", age(o.SinceMs))
 	}
 }

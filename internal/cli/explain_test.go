@@ -103,3 +103,37 @@ func TestPatternsAndMisspeltNamesAreExplained(t *testing.T) {
 	expect(t, exitDone, `^broker b  topic://plain: 0 messages.*a topic keeps messages for durable`,
 		"explain", "topic://plain")
 }
+
+func TestWhatIsKnownOfTheOldestMessageIsTold(t *testing.T) {
+	rows := []manage.ExplanationRow{
+		{Count: 2, Reason: "A", Releases: "r", Example: "ID:1", SinceMs: 9000},
+		{Count: 2, Reason: "B", Releases: "r", Example: "ID:2", SinceMs: 9000, Unknown: true},
+		{Count: 2, Reason: "C", Releases: "r", Unknown: true},
+		{Count: 2, Reason: "D", Releases: "r", SinceMs: 9000},
+		{Count: 2, Reason: "E", Releases: "r"},
+	}
+	var out strings.Builder
+	printExplanation(&out, &manage.Explanation{Rows: rows, StoredOnly: 1,
+		StoredOldest: &manage.Oldest{SinceMs: 8000, Example: "ID:3"}})
+	_, got, _ := strings.Cut(out.String(), "\n")
+	want := `       2  A
+          released by r
+          the oldest came 9s ago: ID:1
+       2  B
+          released by r
+          the oldest that could be read came 9s ago: ID:2
+       2  C
+          released by r
+          how long they have been here could not be read from the store
+       2  D
+          released by r
+          they came more than 9s ago
+       2  E
+          released by r
+       1  waits in the store, and is looked at when read
+          the oldest came 8s ago: ID:3
+`
+	if got != want {
+		t.Errorf("explain says\n%s\nwant\n%s", got, want)
+	}
+}

@@ -131,3 +131,11 @@ func count[N int | int32 | int64](n N, one string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, one)
 }
+
+// plural is the form of a word that goes with a number of things.
+func plural[N int | int32 | int64](n N, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}

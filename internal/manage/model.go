@@ -202,12 +202,14 @@ type Parked struct {
 
 // Explanation says why a queue's messages are where they are.
 type Explanation struct {
-	Broker      string             `json:"broker"`
-	Destination Destination        `json:"destination"`
-	Rows        []ExplanationRow   `json:"rows"`
-	StoredOnly  int64              `json:"storedOnly"` // waiting, not in memory and not looked at
-	Ways        []ExplanationOfWay `json:"ways"`
-	Remark      string             `json:"remark,omitempty"` // about the destination as a whole
+	Broker      string           `json:"broker"`
+	Destination Destination      `json:"destination"`
+	Rows        []ExplanationRow `json:"rows"`
+	StoredOnly  int64            `json:"storedOnly"` // waiting, not in memory and not looked at
+	// StoredOldest is the oldest of StoredOnly; nil when there are none.
+	StoredOldest *Oldest            `json:"storedOldest,omitempty"`
+	Ways         []ExplanationOfWay `json:"ways"`
+	Remark       string             `json:"remark,omitempty"` // about the destination as a whole
 	// Refused is what users were refused here since the start, the latest first.
 	Refused []Refusal `json:"refused,omitempty"`
 }
@@ -229,8 +231,16 @@ type ExplanationRow struct {
 	Count    int64  `json:"count"`
 	SinceMs  int64  `json:"sinceMs"`
 	Releases string `json:"releases"`
-	Remark   string `json:"remark,omitempty"` // what else is known of it
-	Example  string `json:"example"`
+	Remark   string `json:"remark,omitempty"`  // what else is known of it
+	Example  string `json:"example"`           // the oldest; "" for none that is known
+	Unknown  bool   `json:"unknown,omitempty"` // an older one may be in the store, unread
+}
+
+// Oldest is the oldest of a number of messages.
+type Oldest struct {
+	SinceMs int64  `json:"sinceMs"`
+	Example string `json:"example"`
+	Unknown bool   `json:"unknown,omitempty"`
 }
 
 // ExplanationOfWay says why a bridge takes nothing from the queue.
@@ -318,8 +328,12 @@ func FromExplanation(name string, e *broker.Explanation) *Explanation {
 		Remark: e.Remark}
 	for _, r := range e.Rows {
 		x.Rows = append(x.Rows, ExplanationRow{Reason: string(r.Reason), Who: r.Who,
-			Count: r.Count, SinceMs: r.Since.Milliseconds(), Releases: r.Releases,
-			Remark: r.Remark, Example: example(r.Example)})
+			Count: r.Count, SinceMs: r.Oldest.Age.Milliseconds(), Releases: r.Releases,
+			Remark: r.Remark, Example: example(r.Oldest.ID), Unknown: r.Oldest.Unknown})
+	}
+	if o := e.StoredOldest; e.Stored > 0 {
+		x.StoredOldest = &Oldest{SinceMs: o.Age.Milliseconds(), Example: example(o.ID),
+			Unknown: o.Unknown}
 	}
 	for _, r := range e.Refused {
 		x.Refused = append(x.Refused, Refusal{User: r.User, What: r.What, Who: r.Who,

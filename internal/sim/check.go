@@ -171,11 +171,12 @@ func (c *checker) why() string {
 			n.life.core.Explain(d.Name, nil, func(e *broker.Explanation) {
 				for _, row := range e.Rows {
 					fmt.Fprintf(&text, "\n    %s %s: %d %s %s, %s", n.cfg.Name, d.Name, row.Count,
-						row.Reason, row.Who, row.Example)
+						row.Reason, row.Who, row.Oldest.ID)
 				}
 			})
 		}
 	}
+	c.r.w.Run(time.Second) // pages are read
 	return text.String()
 }
 

@@ -182,7 +182,9 @@ func (s *script) explain(l line) error {
 	if err != nil {
 		return err
 	}
+	done := false
 	n.Core().Explain(destination(l.word(1)), nil, func(e *broker.Explanation) {
+		done = true
 		if e == nil {
 			s.printf("no such queue")
 			return
@@ -199,6 +201,15 @@ func (s *script) explain(l line) error {
 				r.Ago.Round(10*time.Millisecond), r.User, r.What, short(r.Who))
 		}
 	})
+	for range 100 {
+		if done {
+			break
+		}
+		s.w.Run(10 * time.Millisecond)
+	}
+	if !done {
+		s.printf("the explanation does not end")
+	}
 	for _, c := range n.Connectors() {
 		if why := c.Explain(destination(l.word(1))); why != "" {
 			s.printf("  connector %s: %s%s", c.Status().Name, why, said(c, destination(l.word(1)), why))
