@@ -15,7 +15,8 @@ type Explanation struct {
 	Status DestinationStatus
 	Rows   []ExplainRow // by number of messages, the most first
 	// Stored is how many messages wait in the store alone and are in no row. Of all messages, only
-	// those in memory are looked at; one that is asked for is looked for in the store, too.
+	// those in memory are looked at; one that is asked for is looked for in the store, too, and the
+	// others do not count.
 	Stored       int64
 	StoredOldest Oldest
 	Found        bool   // the message asked for is here
@@ -138,10 +139,10 @@ func (e *explainer) slice() {
 	e.through()
 }
 
-// through counts what is in the store alone, and goes on.
+// through counts what is in the store alone, unless one message was asked for, and goes on.
 func (e *explainer) through() {
-	if n := e.d.queue.StoredOnly(); n > 0 {
-		if len(e.d.queue.Slots()) == 0 && e.id == nil {
+	if n := e.d.queue.StoredOnly(); n > 0 && e.id == nil {
+		if len(e.d.queue.Slots()) == 0 {
 			row := e.row(message.NoConsumer, e.nobody())
 			row.Count += n
 			row.Oldest.add(e.oldestStored())

@@ -73,3 +73,23 @@ func TestTheOldestMessageIsKnownAfterARestart(t *testing.T) {
 		t.Errorf("with a consumer that has its window full: %+v", x)
 	}
 }
+
+func TestWhoAsksForOneMessageIsToldOfNoOther(t *testing.T) {
+	q := queueNamed("q")
+	for _, n := range []int64{1, 900} {
+		for _, consumed := range []bool{false, true} {
+			h := filled(t, q, n)
+			if consumed {
+				h.connect("g", "g", "", nil).consume("g", q)
+			}
+			id := message.MessageID{Sequence: n, Producer: message.ProducerID{Connection: "p",
+				Session: 1, Value: 1}}
+			var x *Explanation
+			h.b.Explain(q, &id, func(e *Explanation) { x = e })
+			h.turn()
+			if !x.Found || len(x.Rows) != 1 || x.Rows[0].Count != 1 || x.Stored != 0 {
+				t.Errorf("the last of %d, consumed %v: %+v", n, consumed, x)
+			}
+		}
+	}
+}
