@@ -15,9 +15,11 @@ type outcome[T any] struct {
 }
 
 // byHand has the core do something on the loop and waits for its answer.
-func byHand[T any](ctx context.Context, b *Broker, do func(done func(T, error))) (is T, err error) {
+func byHand[T any](ctx context.Context, b *Broker, do func(by string, done func(T, error)),
+) (is T, err error) {
+	by := manage.AskedBy(ctx)
 	answer := make(chan outcome[T], 1)
-	if !b.loop.Post(func() { do(func(is T, err error) { answer <- outcome[T]{is, err} }) }) {
+	if !b.loop.Post(func() { do(by, func(is T, err error) { answer <- outcome[T]{is, err} }) }) {
 		return is, b.errEnded()
 	}
 	select {
@@ -32,8 +34,8 @@ func byHand[T any](ctx context.Context, b *Broker, do func(done func(T, error)))
 
 // Decide implements manage.Subject.
 func (b *Broker) Decide(ctx context.Context, xid string, commit bool) error {
-	_, err := byHand(ctx, b, func(done func(struct{}, error)) {
-		b.core.Decide(xid, commit, func(err error) { done(struct{}{}, err) })
+	_, err := byHand(ctx, b, func(by string, done func(struct{}, error)) {
+		b.core.Decide(xid, commit, by, func(err error) { done(struct{}{}, err) })
 	})
 	return err
 }
@@ -44,7 +46,9 @@ func (b *Broker) Purge(ctx context.Context, queue string) (*manage.Purged, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := byHand(ctx, b, func(done func(broker.Purged, error)) { b.core.Purge(name, done) })
+	p, err := byHand(ctx, b, func(by string, done func(broker.Purged, error)) {
+		b.core.Purge(name, by, done)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +61,9 @@ func (b *Broker) Remove(ctx context.Context, destination string) (*manage.Remove
 	if err != nil {
 		return nil, err
 	}
-	r, err := byHand(ctx, b, func(done func(broker.Removed, error)) { b.core.Remove(name, done) })
+	r, err := byHand(ctx, b, func(by string, done func(broker.Removed, error)) {
+		b.core.Remove(name, by, done)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +73,8 @@ func (b *Broker) Remove(ctx context.Context, destination string) (*manage.Remove
 // RemoveDurable implements manage.Subject.
 func (b *Broker) RemoveDurable(ctx context.Context, clientID, name string,
 ) (*manage.Removed, error) {
-	r, err := byHand(ctx, b, func(done func(broker.Removed, error)) {
-		b.core.RemoveSubscription(clientID, name, done)
+	r, err := byHand(ctx, b, func(by string, done func(broker.Removed, error)) {
+		b.core.RemoveSubscription(clientID, name, by, done)
 	})
 	if err != nil {
 		return nil, err

@@ -207,6 +207,7 @@ var eventWords = map[broker.EventKind]struct {
 	broker.SubscriptionRemoved: {slog.LevelWarn, "durable subscription"},
 	broker.BranchFound:         {slog.LevelWarn, "prepared transaction waits for its outcome"},
 	broker.BranchImposed:       {slog.LevelWarn, "prepared transaction ended by hand"},
+	broker.ByHand:              {slog.LevelWarn, "done by hand"},
 }
 
 // core logs an event of the core.
@@ -236,11 +237,18 @@ func (l *eventLog) core(e broker.Event) {
 		key.kind, x.state = int(broker.BridgeCame), w.text
 		attrs = append(attrs, "received", e.Count)
 	}
+	if e.By != "" {
+		attrs = append(attrs, "by", e.By)
+	}
 	if e.Peer != "" {
 		key.bridge = "+" + e.Peer
 		attrs = append(attrs, "peer", e.Peer)
 	}
 	x.attrs = attrs
+	if e.Kind == broker.ByHand || e.By != "" {
+		l.write(x, 0) // somebody wants to know each
+		return
+	}
 	l.say(key, x)
 }
 

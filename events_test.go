@@ -259,6 +259,22 @@ func TestHeldLinesAreCountedAndNoneIsForgotten(t *testing.T) {
 	}
 }
 
+func TestWhatIsDoneByHandIsNeverHeldBack(t *testing.T) {
+	l, clock, lines := logged()
+	for range 3 {
+		l.core(broker.Event{Kind: broker.ByHand, Reason: message.Purged, By: "user root, pid 7",
+			Dest: message.Destination{Kind: message.Queue, Name: "Q"}, Text: "purged: 0 messages dropped"})
+	}
+	want := `level=WARN msg="done by hand" reason=PURGED destination=queue://Q what="purged: 0` +
+		` messages dropped" by="user root, pid 7"`
+	if got := lines(); len(got) != 3 || got[2] != want {
+		t.Errorf("told as %q", got)
+	}
+	if clock.advance(time.Hour); len(lines()) > 0 {
+		t.Error("it is told again")
+	}
+}
+
 func TestABridgeThatWaitsAfterAFailureIsAWarning(t *testing.T) {
 	for state, want := range map[bridge.State]slog.Level{bridge.Backoff: slog.LevelWarn,
 		bridge.Degraded: slog.LevelWarn, bridge.Running: slog.LevelInfo,

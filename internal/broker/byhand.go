@@ -17,21 +17,22 @@ type Removed struct {
 
 // Remove deletes a destination by hand, as a client may: not while somebody consumes or bridges it,
 // has a durable subscription of it, or a prepared branch keeps messages of it; an error of kind
-// IllegalState says which. done is called when that is durable.
-func (b *Broker) Remove(name message.Destination, done func(Removed, error)) {
+// IllegalState says which. by tells who asked, "" for nobody that is known; done is called when it
+// is durable.
+func (b *Broker) Remove(name message.Destination, by string, done func(Removed, error)) {
 	d := b.find(name)
 	if d == nil {
 		done(Removed{}, message.Errorf(message.NotFound, "broker %s has no %s", b.opt.Name, name))
 		return
 	}
 	if len(d.consumers)+len(d.nets) > 0 {
-		done(Removed{}, message.Errorf(message.IllegalState, "%s is not removed: it has %d consumers"+
-			" and %d subscriptions of bridges", name, len(d.consumers), len(d.nets)))
+		done(Removed{}, message.Errorf(message.IllegalState, "%s is not removed: it has %s and %s of"+
+			" bridges", name, some(len(d.consumers), "consumer"), some(len(d.nets), "subscription")))
 		return
 	}
 	if len(d.shares) > 0 {
-		done(Removed{}, message.Errorf(message.IllegalState, "%s is not removed: it has %d durable"+
-			" subscriptions, first %s", name, len(d.shares), d.shares[0].sub))
+		done(Removed{}, message.Errorf(message.IllegalState, "%s is not removed: it has %s, first"+
+			" %s", name, some(len(d.shares), "durable subscription"), d.shares[0].sub))
 		return
 	}
 	var out Removed
@@ -46,18 +47,22 @@ func (b *Broker) Remove(name message.Destination, done func(Removed, error)) {
 			out.Remark = strconv.FormatInt(n, 10) + " were in the store alone, and a peer may have some"
 		}
 	}
-	err := b.removeFor(d, false, message.DestinationRemoved, "what it had: it was removed by hand")
+	err := b.removeFor(d, false, message.DestinationRemoved, "")
 	if err != nil {
 		done(Removed{}, err)
 		return
 	}
-	b.journal.afterUnit(func() { done(out, nil) })
+	b.journal.afterUnit(func() {
+		b.tell(Event{Kind: ByHand, Reason: message.DestinationRemoved, Dest: name, By: by,
+			Count: out.Dropped, Text: "deleted" + out.text()})
+		done(out, nil)
+	})
 }
 
 // RemoveSubscription ends a durable subscription by hand. An error of kind NotFound says that there
-// is none, one of kind IllegalState that its consumer is there. done is called when that is
-// durable.
-func (b *Broker) RemoveSubscription(clientID, name string, done func(Removed, error)) {
+// is none, one of kind IllegalState that its consumer is there. by tells who asked, "" for nobody
+// that is known; done is called when it is durable.
+func (b *Broker) RemoveSubscription(clientID, name, by string, done func(Removed, error)) {
 	s := b.subscriptions[subscriptionKey{clientID, name}]
 	switch {
 	case s == nil:
@@ -71,7 +76,24 @@ func (b *Broker) RemoveSubscription(clientID, name string, done func(Removed, er
 	}
 	out := Removed{Dropped: s.dest.queue.Len() + s.dest.queue.Withheld(),
 		Remark: strings.TrimPrefix(s.keptToo(), "; ")}
-	s.remove(message.Unsubscribed, "is removed by hand")
+	b.counts.Reasons[message.Unsubscribed] += out.Dropped
+	s.end()
 	b.adviseUnsubscribed(s)
-	b.journal.afterUnit(func() { done(out, nil) })
+	b.journal.afterUnit(func() {
+		b.tell(Event{Kind: ByHand, Reason: message.Unsubscribed, Dest: s.dest.name, By: by,
+			Count: out.Dropped, Text: "durable subscription " + s.String() + " removed" + out.text()})
+		done(out, nil)
+	})
+}
+
+// text tells what went with something that was removed.
+func (r *Removed) text() string {
+	text := ": " + some(r.Dropped, "message") + " dropped"
+	if r.InDoubt > 0 {
+		text += ", " + strconv.FormatInt(r.InDoubt, 10) + " of them in doubt: a peer may have them"
+	}
+	if r.Remark != "" {
+		text += "; " + r.Remark
+	}
+	return text
 }

@@ -3,7 +3,6 @@ package broker
 import (
 	"iter"
 	"slices"
-	"strconv"
 	"time"
 
 	"hopwire/internal/broker/queue"
@@ -254,9 +253,15 @@ func (s *subscription) remove(r message.Reason, why string) {
 	}
 	if kept > 0 || r != message.Unsubscribed {
 		b.tell(Event{Kind: SubscriptionRemoved, Reason: r, Count: kept, Dest: d.name,
-			Text: "durable subscription " + s.String() + " " + why + "; " +
-				strconv.FormatInt(kept, 10) + " messages that it kept are dropped" + s.keptToo()})
+			Text: "durable subscription " + s.String() + " " + why + "; " + some(kept, "message") +
+				" that it kept " + plural(kept, "is", "are") + " dropped" + s.keptToo()})
 	}
+	s.end()
+}
+
+// end ends the subscription with all that it keeps.
+func (s *subscription) end() {
+	b, d := s.b, s.dest
 	b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
 	b.journal.keepNextDest()
 	b.memory.Add(-d.usage.Used())

@@ -1,6 +1,10 @@
 package broker
 
-import "hopwire/internal/message"
+import (
+	"fmt"
+
+	"hopwire/internal/message"
+)
 
 // EventKind says what an Event tells.
 type EventKind uint8
@@ -27,6 +31,7 @@ const (
 	BridgeLeft          // and is gone
 	BranchFound         // an XA branch was prepared before the broker's start
 	BranchImposed       // one was ended without its transaction manager
+	ByHand              // something was purged, deleted or removed by hand, and is durable; By
 )
 
 // Event is something worth a line, in a log or elsewhere.
@@ -36,6 +41,7 @@ type Event struct {
 	Dest   message.Destination
 	Peer   string // its name
 	Text   string // one line: who and what, and what to do
+	By     string // who did it by hand, as far as known
 	Count  int64
 }
 
@@ -65,10 +71,31 @@ func (b *Broker) drop(d *destination, r message.Reason, m *message.Message) {
 
 // dropMany is drop for n messages of a destination; what tells of them.
 func (b *Broker) dropMany(d *destination, r message.Reason, what string, n int64) {
-	if n == 0 {
-		return
+	if n > 0 {
+		b.countDropped(d, r, n)
+		b.tell(Event{Kind: MessageDropped, Reason: r, Dest: d.name, Text: what, Count: n})
 	}
-	b.counts.Reasons[r] += n
-	d.reasons[r] += n
-	b.tell(Event{Kind: MessageDropped, Reason: r, Dest: d.name, Text: what, Count: n})
+}
+
+func (b *Broker) countDropped(d *destination, r message.Reason, n int64) {
+	if n > 0 {
+		b.counts.Reasons[r] += n
+		d.reasons[r] += n
+	}
+}
+
+// some is a number of things: 1 message, 2 messages.
+func some[N int | int64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// plural is the form of a word that goes with a number of things.
+func plural[N int | int64](n N, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
 }

@@ -270,7 +270,7 @@ func TestNoSequenceOfCommandsEndsTheBroker(t *testing.T) {
 // conclude ends all prepared branches, half of them well.
 func (h *house) conclude() {
 	for i, tx := range h.b.transactions() {
-		h.b.Decide(tx.ID, i%2 == 0, func(error) {})
+		h.b.Decide(tx.ID, i%2 == 0, "", func(error) {})
 	}
 	h.turn()
 }

@@ -47,8 +47,8 @@ func (tx *transaction) conclude(commit bool, done func(error)) {
 }
 
 // Decide commits or rolls back a prepared branch that its transaction manager left behind; xid is
-// as Status tells it.
-func (b *Broker) Decide(xid string, commit bool, done func(error)) {
+// as Status tells it, by who asked.
+func (b *Broker) Decide(xid string, commit bool, by string, done func(error)) {
 	i := slices.IndexFunc(b.xa.prepared, func(tx *transaction) bool { return tx.id.String() == xid })
 	switch {
 	case i < 0:
@@ -56,17 +56,17 @@ func (b *Broker) Decide(xid string, commit bool, done func(error)) {
 	case b.xa.prepared[i].branch.state == branchEnding:
 		done(message.Errorf(message.IllegalState, "%s is being ended", xid))
 	default:
-		b.impose(b.xa.prepared[i], commit, done)
+		b.impose(b.xa.prepared[i], commit, by, done)
 	}
 }
 
 // impose decides about a branch without its transaction manager.
-func (b *Broker) impose(tx *transaction, commit bool, done func(error)) {
+func (b *Broker) impose(tx *transaction, commit bool, by string, done func(error)) {
 	how := "rolled back"
 	if commit {
 		how = "committed"
 	}
-	b.tell(Event{Kind: BranchImposed, Count: 1, Text: tx.id.String() + " is " + how +
+	b.tell(Event{Kind: BranchImposed, Count: 1, By: by, Text: tx.id.String() + " is " + how +
 		" without its transaction manager; it " + tx.holding()})
 	tx.by = nil
 	tx.conclude(commit, done)
@@ -76,7 +76,7 @@ func (b *Broker) impose(tx *transaction, commit bool, done func(error)) {
 func (b *Broker) imposeAll() {
 	for _, tx := range slices.Clone(b.xa.prepared) {
 		if tx.branch.state == branchPrepared {
-			b.impose(tx, b.opt.Recovered == CommitRecovered, func(error) {})
+			b.impose(tx, b.opt.Recovered == CommitRecovered, "", func(error) {})
 		}
 	}
 }

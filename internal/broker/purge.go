@@ -1,7 +1,7 @@
 package broker
 
 import (
-	"strconv"
+	"fmt"
 	"time"
 
 	"hopwire/internal/broker/queue"
@@ -27,9 +27,9 @@ type Purged struct {
 }
 
 // Purge drops what waits in a queue when it begins, and nobody has. It works in slices, and in
-// pages of what is in the store alone; done is called when that is durable. An error of kind
-// NotFound says that there is no such queue.
-func (b *Broker) Purge(name message.Destination, done func(Purged, error)) {
+// pages of what is in the store alone. by tells who asked, "" for nobody that is known; done is
+// called when it is durable. An error of kind NotFound says that there is no such queue.
+func (b *Broker) Purge(name message.Destination, by string, done func(Purged, error)) {
 	d := b.find(name)
 	switch {
 	case name.IsTopic():
@@ -40,7 +40,7 @@ func (b *Broker) Purge(name message.Destination, done func(Purged, error)) {
 		done(Purged{}, message.Errorf(message.NotFound, "broker %s has no %s", b.opt.Name, name))
 		return
 	}
-	p := &purge{b: b, d: d, view: d.queue.View(), done: done}
+	p := &purge{b: b, d: d, view: d.queue.View(), by: by, done: done}
 	p.out.Transacted = d.queue.Withheld()
 	p.out.Parked = d.parkedCount()
 	p.walk()
@@ -57,6 +57,7 @@ type purge struct {
 	from    uint64        // where page begins
 	to      uint64        // and what it is complete below
 	out     Purged
+	by      string // who asked
 	done    func(Purged, error)
 }
 
@@ -180,7 +181,20 @@ func (p *purge) finish() {
 		p.through()
 		p.through, p.page = nil, nil
 	}
-	p.b.dropMany(p.d, message.Purged, strconv.FormatInt(p.out.Dropped, 10)+" messages that waited:"+
-		" they were purged by hand", p.out.Dropped)
-	p.b.journal.afterUnit(func() { p.done(p.out, nil) })
+	p.b.countDropped(p.d, message.Purged, p.out.Dropped)
+	p.b.journal.afterUnit(func() {
+		p.b.tell(Event{Kind: ByHand, Reason: message.Purged, Dest: p.d.name, By: p.by,
+			Count: p.out.Dropped, Text: p.out.text()})
+		p.done(p.out, nil)
+	})
+}
+
+// text tells what was dropped and what stays.
+func (p *Purged) text() string {
+	text := "purged: " + some(p.Dropped, "message") + " dropped"
+	if p.InFlight+p.Transacted+p.InDoubt > 0 {
+		text += fmt.Sprintf("; not purged: %d in flight, %d in transactions, %d in doubt", p.InFlight,
+			p.Transacted, p.InDoubt)
+	}
+	return text
 }

@@ -11,7 +11,7 @@ import (
 func (h *house) purge(d message.Destination) (out Purged) {
 	h.t.Helper()
 	answers := 0
-	h.b.Purge(d, func(p Purged, err error) {
+	h.b.Purge(d, "root", func(p Purged, err error) {
 		out = p
 		if answers++; err != nil {
 			h.t.Error(err)
@@ -90,7 +90,7 @@ func TestAPurgeLeavesWhatSomebodyHas(t *testing.T) {
 	p.sendTx(xid(1), q, 1)
 	p.walk(xid(1), prepare, "vote 0")
 	var got Purged
-	h.b.Purge(q, func(p Purged, _ error) { got = p })
+	h.b.Purge(q, "root", func(p Purged, _ error) { got = p })
 	p.produce("x", q, 2) // the purge has only begun
 	h.turn()
 	if want := (Purged{Dropped: 600 - 11, InFlight: 10, Transacted: 1}); got != want {
@@ -151,7 +151,7 @@ func TestNothingIsPurgedThatIsNoQueue(t *testing.T) {
 		queueNamed("none"): message.NotFound, topicNamed("T"): message.IllegalState,
 		topicNamed("none"): message.IllegalState,
 	} {
-		h.b.Purge(d, func(_ Purged, err error) {
+		h.b.Purge(d, "root", func(_ Purged, err error) {
 			if message.KindOf(err) != kind {
 				t.Errorf("%s: %v", d, err)
 			}
@@ -166,7 +166,7 @@ func TestAPurgeGoesInSlices(t *testing.T) {
 		"in memory": stocked(t, q, 3000), "in the store": filled(t, q, 3000),
 	} {
 		d, done := h.b.find(q), false
-		h.b.Purge(q, func(Purged, error) { done = true })
+		h.b.Purge(q, "root", func(Purged, error) { done = true })
 		for before := d.counts.Dequeued; !done; before = d.counts.Dequeued {
 			if !h.step() && !done {
 				t.Fatalf("%s: it does not end", name)
@@ -223,7 +223,7 @@ func TestAPurgeAndConsumersEndEachMessageOnce(t *testing.T) {
 		for range seed * 7 {
 			h.step()
 		}
-		h.b.Purge(q, func(p Purged, _ error) { got, answered = p, true })
+		h.b.Purge(q, "root", func(p Purged, _ error) { got, answered = p, true })
 		acked := 0
 		for i := 0; !answered; i++ {
 			if i%(2+seed%5) == 0 && acked < len(c.got) {
@@ -249,13 +249,13 @@ func TestWhatIsRemovedByHandIsToldAndCounted(t *testing.T) {
 	q, topic := queueNamed("q"), topicNamed("T")
 	h := stocked(t, q, 5)
 	remove := func(d message.Destination) (text string) {
-		h.b.Remove(d, func(r Removed, err error) { text = fmt.Sprint(r.Dropped, " ", err) })
+		h.b.Remove(d, "root", func(r Removed, err error) { text = fmt.Sprint(r.Dropped, " ", err) })
 		h.turn()
 		return text
 	}
 	g := h.connect("g", "g", "", nil)
 	id := g.consume("g", q)
-	if got := remove(q); got != "0 queue://q is not removed: it has 1 consumers and 0"+
+	if got := remove(q); got != "0 queue://q is not removed: it has 1 consumer and 0"+
 		" subscriptions of bridges" {
 		t.Error(got)
 	}
@@ -267,12 +267,12 @@ func TestWhatIsRemovedByHandIsToldAndCounted(t *testing.T) {
 	s := h.subscribe("c", "s", "T", nil)
 	s.leave()
 	h.publish("T", 1, 3)
-	if got := remove(topic); got != "0 topic://T is not removed: it has 1 durable subscriptions,"+
+	if got := remove(topic); got != "0 topic://T is not removed: it has 1 durable subscription,"+
 		" first s of client c" {
 		t.Error(got)
 	}
 	end := func(client, name string) (text string) {
-		h.b.RemoveSubscription(client, name, func(r Removed, err error) {
+		h.b.RemoveSubscription(client, name, "root", func(r Removed, err error) {
 			text = fmt.Sprint(r.Dropped, " ", message.KindOf(err))
 		})
 		h.turn()
@@ -295,5 +295,41 @@ func TestWhatIsRemovedByHandIsToldAndCounted(t *testing.T) {
 	}
 	if len(headersOf(t, h)) != 0 {
 		t.Errorf("the store has %v", headersOf(t, h))
+	}
+}
+
+func TestEachThatIsDoneByHandIsToldOnceWithItsNumberAndByWhom(t *testing.T) {
+	q, empty := queueNamed("q"), queueNamed("empty")
+	h := stocked(t, q, 5)
+	h.b.destination(empty)
+	s := h.subscribe("c", "s", "T", nil)
+	s.leave()
+	for _, x := range []struct {
+		do   func()
+		want string
+	}{
+		{func() { h.b.Purge(q, "root", func(Purged, error) {}) }, "queue://q purged: 5 messages dropped"},
+		{func() { h.b.Purge(q, "root", func(Purged, error) {}) }, "queue://q purged: 0 messages dropped"},
+		{func() {
+			h.connect("n", "n", "", nil).produce("n", q, 1)
+			h.b.Remove(q, "root", func(Removed, error) {})
+		}, "queue://q deleted: 1 message dropped"},
+		{func() { h.b.Remove(empty, "root", func(Removed, error) {}) },
+			"queue://empty deleted: 0 messages dropped"},
+		{func() { h.b.RemoveSubscription("c", "s", "root", func(Removed, error) {}) },
+			"topic://T durable subscription s of client c removed: 0 messages dropped"},
+	} {
+		h.events = nil
+		x.do()
+		h.turn()
+		var got []string
+		for _, e := range h.events {
+			if e.Kind == ByHand || e.Kind == MessageDropped || e.Kind == SubscriptionRemoved {
+				got = append(got, e.Dest.String()+" "+e.Text+" by "+e.By)
+			}
+		}
+		if want := x.want + " by root"; len(got) != 1 || got[0] != want {
+			t.Errorf("told as %q, want %q", got, want)
+		}
 	}
 }

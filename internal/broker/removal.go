@@ -18,16 +18,17 @@ func drop[T comparable](list *[]T, x T) {
 // it fails while somebody consumes or has a durable subscription; of a topic always while a durable
 // subscription of more than it is in use or keeps messages.
 func (b *Broker) removeDestination(d *destination, force bool) error {
-	return b.removeFor(d, force, message.DestinationRemoved, "what it had: a client removed it")
+	return b.removeFor(d, force, message.DestinationRemoved, "a client removed it")
 }
 
 // removeTemp deletes a temporary destination whose owner is gone.
 func (b *Broker) removeTemp(d *destination) error {
-	return b.removeFor(d, true, message.NoConsumer, "replies: its owner is gone")
+	return b.removeFor(d, true, message.NoConsumer, "its owner is gone")
 }
 
-// removeFor is removeDestination for a reason that its messages are counted under.
-func (b *Broker) removeFor(d *destination, force bool, r message.Reason, what string) error {
+// removeFor is removeDestination for a reason that its messages are counted under; why is told with
+// their number, unless it is "".
+func (b *Broker) removeFor(d *destination, force bool, r message.Reason, why string) error {
 	if d.gone {
 		return nil
 	}
@@ -56,8 +57,13 @@ func (b *Broker) removeFor(d *destination, force bool, r message.Reason, what st
 	}
 	d.refuseParked()
 	b.forget(d)
-	if d.queue != nil {
-		b.dropMany(d, r, what, d.queue.Len())
+	switch {
+	case d.queue == nil:
+	case why == "":
+		b.countDropped(d, r, d.queue.Len())
+	default:
+		n := d.queue.Len()
+		b.dropMany(d, r, "all it had, "+some(n, "message")+": "+why, n)
 	}
 	b.memory.Add(-d.usage.Used())
 	d.gone = true

@@ -45,7 +45,7 @@ func TestARollbackThatAConsumerDoesNotHearOfGivesBack(t *testing.T) {
 		case "another":
 			m.walk(xid(1), rollback, "ok")
 		case "the operator":
-			h.b.Decide(xid(1).String(), false, func(err error) {
+			h.b.Decide(xid(1).String(), false, "", func(err error) {
 				if err != nil {
 					t.Error(err)
 				}

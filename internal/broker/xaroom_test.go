@@ -179,9 +179,9 @@ func TestPreparedBranchesAreTold(t *testing.T) {
 	}
 	var got []error
 	note := func(err error) { got = append(got, err) }
-	h.b.Decide("XID:none", true, note)
-	h.b.Decide(xid(1).String(), true, note)
-	h.b.Decide(xid(1).String(), true, note)
+	h.b.Decide("XID:none", true, "", note)
+	h.b.Decide(xid(1).String(), true, "", note)
+	h.b.Decide(xid(1).String(), true, "", note)
 	h.turn()
 	if len(got) != 3 || message.KindOf(got[0]) != message.NotFound ||
 		message.KindOf(got[1]) != message.IllegalState || got[2] != nil {

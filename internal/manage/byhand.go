@@ -1,6 +1,23 @@
 package manage
 
-import "hopwire/internal/broker"
+import (
+	"context"
+
+	"hopwire/internal/broker"
+)
+
+type askerKey struct{}
+
+// WithAsker tells who asks, for the log: a user and a process.
+func WithAsker(ctx context.Context, who string) context.Context {
+	return context.WithValue(ctx, askerKey{}, who)
+}
+
+// AskedBy is who asks; "" when that is not known.
+func AskedBy(ctx context.Context) string {
+	who, _ := ctx.Value(askerKey{}).(string)
+	return who
+}
 
 // Purged is what became of a queue that was purged, and what stays as somebody has it.
 type Purged struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 type subject struct {
 	stopped chan struct{}
 	decided []string
+	by      string // who asked for a purge
 }
 
 func (s *subject) Presence() *manage.Presence { return &manage.Presence{} }
@@ -41,7 +43,8 @@ func (s *subject) Decide(_ context.Context, xid string, commit bool) error {
 	return nil
 }
 
-func (s *subject) Purge(_ context.Context, queue string) (*manage.Purged, error) {
+func (s *subject) Purge(ctx context.Context, queue string) (*manage.Purged, error) {
+	s.by = manage.AskedBy(ctx)
 	if queue != "a b" {
 		return nil, message.Errorf(message.NotFound, "broker b has no %s", queue)
 	}
@@ -281,11 +284,17 @@ func TestALongNameHasASocket(t *testing.T) {
 }
 
 func TestWhatIsDoneByHandIsAskedAndAnswered(t *testing.T) {
-	serve(t)
+	s, _ := serve(t)
 	c := running(t)[0]
 	want := manage.Purged{Dropped: 7, InDoubt: 2}
 	if p, err := c.Purge(t.Context(), "a b"); err != nil || *p != want {
 		t.Errorf("purged %+v, %v", p, err)
+	}
+	if self := fmt.Sprint(", pid ", os.Getpid()); !strings.HasPrefix(s.by, "user ") ||
+		!strings.HasSuffix(s.by, self) {
+		if runtime.GOOS == "linux" {
+			t.Errorf("asked by %q", s.by)
+		}
 	}
 	if _, err := c.Purge(t.Context(), "q"); message.KindOf(err) != message.NotFound {
 		t.Error(err)

@@ -53,7 +53,10 @@ func Listen(name, folder string, subject manage.Subject) (*Server, net.Listener,
 	}
 	// The next broker of the folder may have put its own there when this one closes.
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	s.http = http.Server{Handler: handler(subject), ReadHeaderTimeout: 10 * time.Second}
+	s.http = http.Server{Handler: handler(subject), ReadHeaderTimeout: 10 * time.Second,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return manage.WithAsker(ctx, asker(c))
+		}}
 	return s, l, nil
 }
 
