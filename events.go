@@ -1,8 +1,11 @@
 package hopwire
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"hopwire/internal/bridge"
@@ -27,6 +30,9 @@ const (
 	// heldMost bounds the things that lines are held back about. Beyond it those of one kind share
 	// a line, whatever they are about.
 	heldMost = 1000
+	// apartMost bounds, of each kind, the users, peers and the like whose lines are held back apart.
+	// Beyond it the others share a line.
+	apartMost = 100
 )
 
 // eventLog turns what the core and the bridges tell into log lines; it runs on the loop. Lines for
@@ -35,6 +41,8 @@ type eventLog struct {
 	log  *slog.Logger
 	env  clock
 	held map[eventKey]*heldLine
+	// apart[k] = how many of held are of kind k and have an of
+	apart map[int]int
 }
 
 // clock is what an eventLog needs of the loop.
@@ -51,6 +59,7 @@ type eventKey struct {
 	kind   int
 	reason message.Reason
 	dest   message.Destination
+	of     string // a user and a host, a peer and the like
 }
 
 // heldLine is a thing that was written about and is quiet now.
@@ -78,7 +87,7 @@ type line struct {
 }
 
 func newEventLog(log *slog.Logger, env clock) *eventLog {
-	return &eventLog{log: log, env: env, held: map[eventKey]*heldLine{}}
+	return &eventLog{log: log, env: env, held: map[eventKey]*heldLine{}, apart: map[int]int{}}
 }
 
 func (l *eventLog) enabled(level slog.Level) bool {
@@ -90,6 +99,18 @@ func (l *eventLog) write(x line, held int64) {
 		x.attrs = append(x.attrs, "sinceLastLine", held)
 	}
 	l.log.Log(context.Background(), x.level, x.text, x.attrs...)
+}
+
+// flush writes what is held back, in the order of its events. Nothing may be said meanwhile.
+func (l *eventLog) flush() {
+	held := slices.DeleteFunc(slices.Collect(maps.Values(l.held)), func(h *heldLine) bool {
+		return h.n == 0
+	})
+	slices.SortStableFunc(held, func(x, y *heldLine) int { return cmp.Compare(x.last.at, y.last.at) })
+	for _, h := range held {
+		l.late(h)
+		h.n = 0
+	}
 }
 
 // late writes the last of the lines that were held back, with the time of its event.
@@ -109,6 +130,10 @@ func (l *eventLog) say(key eventKey, x line) {
 		return
 	}
 	h := l.held[key]
+	if h == nil && key.of != "" && l.apart[key.kind] >= apartMost {
+		key.of = ""
+		h = l.held[key]
+	}
 	if h == nil && len(l.held) >= heldMost {
 		key = eventKey{bridge: key.bridge[:min(1, len(key.bridge))], kind: key.kind}
 		h = l.held[key]
@@ -118,6 +143,9 @@ func (l *eventLog) say(key eventKey, x line) {
 		l.write(x, 0)
 		h = &heldLine{quiet: quietTime, state: x.state, turn: x.turn}
 		l.held[key] = h
+		if key.of != "" {
+			l.apart[key.kind]++
+		}
 		l.await(key, h)
 	case h.turns < turnsMost && (x.turn != h.turn || x.state != h.state && h.news < newsMost):
 		l.write(x, h.n)
@@ -163,6 +191,9 @@ func (l *eventLog) wake(key eventKey, h *heldLine, after time.Duration) {
 	h.timer = l.env.After(after, func() {
 		if h.n == 0 && (h.state == "" || h.quiet >= quietMost) {
 			delete(l.held, key)
+			if key.of != "" {
+				l.apart[key.kind]--
+			}
 			return
 		}
 		if h.n > 0 {
@@ -226,7 +257,7 @@ func (l *eventLog) core(e broker.Event) {
 	if e.Text != "" {
 		attrs = append(attrs, "what", e.Text)
 	}
-	key := eventKey{kind: int(e.Kind), reason: e.Reason, dest: e.Dest}
+	key := eventKey{kind: int(e.Kind), reason: e.Reason, dest: e.Dest, of: e.Of}
 	x := line{level: w.level, text: w.text}
 	switch e.Kind {
 	case broker.BranchFound, broker.BranchImposed:

@@ -275,6 +275,65 @@ func TestWhatIsDoneByHandIsNeverHeldBack(t *testing.T) {
 	}
 }
 
+func refusal(of string, n int) broker.Event {
+	return broker.Event{Kind: broker.ConnectionRefused, Reason: message.LoginRefused, Of: of,
+		Text: fmt.Sprint(of, ", try ", n)}
+}
+
+func TestWhoIsRefusedHidesNobodyElse(t *testing.T) {
+	l, clock, lines := logged()
+	for n := range 5 {
+		for _, of := range []string{"admin", "shop", "link"} {
+			l.core(refusal(of, n))
+		}
+	}
+	if got := strings.Join(lines(), "\n"); strings.Count(got, "try 0") != 3 ||
+		strings.Contains(got, "try 1") {
+		t.Errorf("told as %s", got)
+	}
+	clock.advance(quietTime)
+	if got := strings.Join(lines(), "\n"); strings.Count(got, "try 4") != 3 ||
+		strings.Count(got, "sinceLastLine=3") != 3 {
+		t.Errorf("and later as %s", got)
+	}
+	clock.advance(quietTime)
+	for n := range 5 * apartMost { // names without end are a sum
+		l.core(refusal(fmt.Sprint("user ", n), 0))
+	}
+	got := lines()
+	clock.advance(quietTime)
+	late := lines()
+	if len(got) != apartMost+1 || len(late) != 1 ||
+		!strings.Contains(late[0], fmt.Sprintf("sinceLastLine=%d", 4*apartMost-2)) {
+		t.Errorf("%d lines, then %q", len(got), late)
+	}
+	clock.advance(quietTime)
+	if len(l.held) != 0 || l.apart[int(broker.ConnectionRefused)] != 0 {
+		t.Errorf("kept: %d, %v", len(l.held), l.apart)
+	}
+}
+
+func TestWhatIsHeldBackIsWrittenAtTheEnd(t *testing.T) {
+	l, clock, lines := logged()
+	for n := range 3 {
+		for _, of := range []string{"b", "a"} {
+			l.core(refusal(of, n))
+			clock.advance(time.Millisecond)
+		}
+	}
+	lines()
+	l.flush()
+	got := lines()
+	if len(got) != 2 || !strings.Contains(got[0], "b, try 2") ||
+		!strings.Contains(got[1], "a, try 2") || !strings.Contains(got[1], "sinceLastLine=1") {
+		t.Errorf("at the end: %q", got)
+	}
+	l.flush()
+	if got := lines(); len(got) != 0 {
+		t.Errorf("and again: %q", got)
+	}
+}
+
 func TestABridgeThatWaitsAfterAFailureIsAWarning(t *testing.T) {
 	for state, want := range map[bridge.State]slog.Level{bridge.Backoff: slog.LevelWarn,
 		bridge.Degraded: slog.LevelWarn, bridge.Running: slog.LevelInfo,

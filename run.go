@@ -35,6 +35,7 @@ type edges struct {
 	connectors []connector
 	control    *control.Server
 	stopping   chan struct{}
+	events     *eventLog // on the loop, and when that has ended
 }
 
 // connector is one bridge of a networkConnector.
@@ -124,6 +125,7 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	b.committer = store.NewCommitter(st, b.loop.Post)
 	b.committer.OnFatal = fatal
 	events := newEventLog(b.log, b.loop)
+	b.events = events
 	o := brokerOptions(b.config, id, b.url())
 	o.Observe = events.core
 	o.PeerAsks = func(from network.Asker, links []message.ConnectionID) int {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,5 +165,41 @@ func TestEachPhaseOfAStopHasItsTime(t *testing.T) {
 			}
 			<-done
 		})
+	}
+}
+
+func TestRefusedLoginsAreInTheLogAllWhenTheBrokerStops(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var log strings.Builder
+	s, err := Load(file(t, `persistent="false"`, `<plugins><simpleAuthenticationPlugin><users>
+		<authenticationUser username="shop" password="right"/></users></simpleAuthenticationPlugin>
+		</plugins><transportConnectors><transportConnector name="a" uri="tcp://127.0.0.1:0"/>
+		</transportConnectors>`), Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	b, err := s.Start(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, address, _ := strings.Cut(b.Addresses()[0], "tcp://")
+	for _, user := range []string{"admin", "shop", "stranger", "shop", "shop"} {
+		if _, err := client.Dial(ctx, "tcp://"+address, client.WithLogin(user, "wrong")); err == nil {
+			t.Errorf("%s is let in", user)
+		}
+	}
+	b.Stop()
+	if err := b.Wait(); err != nil {
+		t.Error(err)
+	}
+	for user, n := range map[string]int{"admin": 1, "shop": 2, "stranger": 1} {
+		if got := strings.Count(log.String(), "["+user+"]"); got != n {
+			t.Errorf("%s is told of %d times, want %d, in\n%s", user, got, n, log.String())
+		}
+	}
+	if !strings.Contains(log.String(), "sinceLastLine=1") {
+		t.Error("the tries in between are not counted")
 	}
 }

@@ -148,7 +148,7 @@ func (r *rights) deny(a act, d, named message.Destination) error {
 		text = "User " + r.user.User + " is not authorized to " + a.words + ": " + textOf(named)
 	}
 	r.b.tell(Event{Kind: AccessDenied, Reason: message.AccessDenied, Dest: d, Count: 1,
-		Text: text + " (" + r.who + ")"})
+		Of: "user " + r.user.User + " " + a.words, Text: text + " (" + r.who + ")"})
 	return message.Errorf(message.Denied, "%s", text)
 }
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"hopwire/internal/message"
@@ -39,6 +40,14 @@ type Remote struct {
 	Connector    string // name of the transport connector
 	HopwireLevel int    // of a peer broker; 0 for clients and ActiveMQ
 	LinkStealing bool   // allowLinkStealing: it ends a connection of its client id
+}
+
+// host is the address without its port.
+func (r Remote) host() string {
+	if i := strings.LastIndexByte(r.Address, ':'); i > 0 {
+		return r.Address[:i]
+	}
+	return r.Address
 }
 
 // Connection is one client's or peer's connection: its sessions, consumers, producers and

@@ -101,7 +101,7 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 		}
 	}
 	for _, w := range sel.Warnings() {
-		c.b.tell(Event{Kind: ConsumerWarning, Dest: info.Destination, Text: w})
+		c.b.tell(Event{Kind: ConsumerWarning, Dest: info.Destination, Of: w, Text: w})
 	}
 	return s, nil
 }

@@ -252,7 +252,7 @@ func (s *subscription) remove(r message.Reason, why string) {
 		b.counts.Reasons[r] += kept
 	}
 	if kept > 0 || r != message.Unsubscribed {
-		b.tell(Event{Kind: SubscriptionRemoved, Reason: r, Count: kept, Dest: d.name,
+		b.tell(Event{Kind: SubscriptionRemoved, Reason: r, Count: kept, Dest: d.name, Of: s.String(),
 			Text: "durable subscription " + s.String() + " " + why + "; " + some(kept, "message") +
 				" that it kept " + plural(kept, "is", "are") + " dropped" + s.keptToo()})
 	}

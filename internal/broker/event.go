@@ -42,6 +42,7 @@ type Event struct {
 	Peer   string // its name
 	Text   string // one line: who and what, and what to do
 	By     string // who did it by hand, as far as known
+	Of     string // whom or what it is about beside all above: no other of its kind hides it
 	Count  int64
 }
 

@@ -17,7 +17,11 @@ func (c *Connection) open(info *message.ConnectionInfo) {
 		return
 	}
 	if err := c.admit(info); err != nil {
-		c.turnAway(err)
+		of := "user " + info.UserName
+		if message.KindOf(err) == message.InvalidClientID {
+			of += ", client " + info.ClientID
+		}
+		c.turnAway(of, err)
 		c.refuse(&info.Header, err)
 		return
 	}
@@ -39,11 +43,12 @@ func (c *Connection) open(info *message.ConnectionInfo) {
 	}
 }
 
-// turnAway counts a connection that is not let in, and ends it when its client has read why.
-func (c *Connection) turnAway(err error) {
+// turnAway counts a connection of somebody that is not let in, and ends it when its client has read
+// why.
+func (c *Connection) turnAway(of string, err error) {
 	c.b.counts.Reasons[message.LoginRefused]++
 	c.b.tell(Event{Kind: ConnectionRefused, Reason: message.LoginRefused,
-		Text: c.remote.Address + ": " + err.Error()})
+		Of: of + " at " + c.remote.host(), Text: c.remote.Address + ": " + err.Error()})
 	c.b.env.After(refusedDelay, func() { c.close("refused: " + err.Error()) })
 }
 
@@ -74,7 +79,7 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 	}
 	for _, o := range old {
 		if c.network && o.peer.ID != c.peer.ID {
-			b.tell(Event{Kind: PeerWarning, Text: "two brokers are called " + c.peer.Name +
+			b.tell(Event{Kind: PeerWarning, Of: c.peer.Name, Text: "two brokers are called " + c.peer.Name +
 				", or one lost its data folder: " + string(c.peer.ID) + " at " + c.remote.Address +
 				" takes the link of " + string(o.peer.ID) + " at " + o.remote.Address +
 				"; give each its own brokerName"})
@@ -137,7 +142,7 @@ func (c *Connection) introduce(info *message.BrokerInfo) error {
 	if info.ID == "" || info.ID == c.b.opt.ID {
 		c.barred = message.Errorf(message.Protocol,
 			"the broker id %q of the peer %q is ours or none", info.ID, info.Name)
-		c.turnAway(c.barred)
+		c.turnAway("peer "+info.Name, c.barred)
 		return c.barred
 	}
 	c.network = true

@@ -95,9 +95,11 @@ func (b *Broker) endOthers(from network.Asker, links []message.ConnectionID) {
 		left += b.opt.PeerAsks(from, links)
 	}
 	if left > 0 {
-		b.tell(Event{Kind: PeerWarning, Count: int64(left), Text: strconv.Itoa(left) + " links to " +
-			string(from.Peer) + " stay, although it says as user " + strconv.Quote(from.User) +
-			" that it has them no more: they are of another user"})
+		b.tell(Event{Kind: PeerWarning, Count: int64(left), Of: string(from.Peer),
+			Text: some(left, "link") + " to " + string(from.Peer) + " " +
+				plural(left, "stays", "stay") + ", although it says as user " +
+				strconv.Quote(from.User) + " that it has " +
+				plural(left, "it no more: it is", "them no more: they are") + " of another user"})
 	}
 }
 
@@ -360,7 +362,7 @@ func (b *Broker) Resolve(peer message.BrokerID, refs []message.CopyRef, how netw
 			}
 			b.counts.Reasons[message.InDoubt]++
 			b.tell(Event{Kind: DoubtReleased, Reason: message.InDoubt, Dest: d.name,
-				Text: c.Message.ID.String() + " toward " + string(peer), Count: 1})
+				Of: string(peer), Text: c.Message.ID.String() + " toward " + string(peer), Count: 1})
 		}
 		is := func(p message.BrokerID) bool { return p == peer }
 		if c.Doubts = slices.DeleteFunc(c.Doubts, is); len(c.Doubts) == 0 {

@@ -102,3 +102,27 @@ func TestAnAdvisoryThatNobodyHearsIsNotNamed(t *testing.T) {
 		t.Errorf("the listener got %v", g.got)
 	}
 }
+
+type shut struct{}
+
+func (shut) Authenticate(user, _ string) (message.Principal, error) {
+	return message.Principal{}, message.Errorf(message.Denied, "%s may not", user)
+}
+
+func TestRefusedLoginsAreToldApartByUserAndHost(t *testing.T) {
+	h := open(t, nil, func(o *Options) { o.Authenticator = shut{} })
+	try := func(address, user, client string) string {
+		g := &guest{h: h}
+		g.Connection = h.b.Connect(g, Remote{Address: address}, nil)
+		g.do(&message.ConnectionInfo{ID: message.ConnectionID(client), ClientID: client, UserName: user})
+		return h.events[len(h.events)-1].Of
+	}
+	first := try("tcp://10.0.0.7:1", "shop", "c1")
+	if first != "user shop at tcp://10.0.0.7" || first != try("tcp://10.0.0.7:2", "shop", "c2") {
+		t.Errorf("a user's tries at one host are %q", first)
+	}
+	if first == try("tcp://10.0.0.7:3", "till", "c3") ||
+		first == try("tcp://10.0.0.8:3", "shop", "c4") {
+		t.Error("another user, or host, is not told apart")
+	}
+}

@@ -14,7 +14,7 @@ func (c *Connection) talk(cmd *message.ControlCommand) {
 	}
 	t, err := network.ParseTalk(cmd.Command)
 	if err != nil {
-		c.b.tell(Event{Kind: PeerWarning, Text: c.peer.Name + ": " + err.Error()})
+		c.b.tell(Event{Kind: PeerWarning, Of: string(c.peer.ID), Text: c.peer.Name + ": " + err.Error()})
 		return
 	}
 	if t.Kind != network.Ask {
