@@ -88,7 +88,7 @@ func (b *Bridge) consumerSeen(c *message.ConsumerInfo, s network.Selectors) {
 	}
 	empty, why := b.table.add(c, s)
 	if why != "" {
-		b.count.add(why)
+		b.count.pass(why)
 	}
 	b.demanded(empty, c.ID)
 }
@@ -125,13 +125,13 @@ func (b *Bridge) temp(c *message.DestinationInfo) {
 	}
 	switch {
 	case !c.Destination.IsTemp() || !b.opts.BridgeTempDestinations:
-		b.count.add(message.NotIncluded)
+		b.count.pass(message.NotIncluded)
 		return
 	case ttl > -1 && len(c.BrokerPath) > 0 && len(c.BrokerPath) >= int(ttl):
-		b.count.add(message.TTLConsumer)
+		b.count.pass(message.TTLConsumer)
 		return
 	case message.Visited(c.BrokerPath, b.self.ID):
-		b.count.add(message.AlreadyVisited)
+		b.count.pass(message.AlreadyVisited)
 		return
 	}
 	info := *c
@@ -142,9 +142,10 @@ func (b *Bridge) temp(c *message.DestinationInfo) {
 	}
 }
 
-// useless counts a command that this link has no use for.
+// useless counts a command that this link has no use for: ActiveMQ tells more than is asked for,
+// and what is for a consumer of ours that is closed may be on its way.
 func (b *Bridge) useless(r message.Reason) {
-	b.count.add(r)
+	b.count.pass(r)
 	b.event(Event{Kind: Dropped, Reason: r})
 }
 

@@ -19,7 +19,8 @@ func (b *Bridge) arrived(m *message.Message) {
 		}
 	}
 	if !b.duplex {
-		b.useless(message.NotTarget)
+		b.count.add(message.NotTarget)
+		b.event(Event{Kind: Dropped, Reason: message.NotTarget})
 		return
 	}
 	ask, id := m.ResponseRequired, m.CommandID

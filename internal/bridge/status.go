@@ -81,15 +81,22 @@ type counters struct {
 	advisory  int64
 	late      int64 // answers to copies that were given up
 	byReason  map[message.Reason]int64
+	// passed counts what the peer told and this link has no use for, by why: its usual life, no
+	// refusal.
+	passed map[message.Reason]int64
 }
 
-func newCounters() *counters { return &counters{byReason: map[message.Reason]int64{}} }
+func newCounters() *counters {
+	return &counters{byReason: map[message.Reason]int64{}, passed: map[message.Reason]int64{}}
+}
 
 func (c *counters) add(r message.Reason) { c.byReason[r]++ }
 
-func (c *counters) rows() []Count {
-	out := make([]Count, 0, len(c.byReason))
-	for r, n := range c.byReason {
+func (c *counters) pass(r message.Reason) { c.passed[r]++ }
+
+func rows(by map[message.Reason]int64) []Count {
+	out := make([]Count, 0, len(by))
+	for r, n := range by {
 		out = append(out, Count{r, n})
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Reason < out[j].Reason })
@@ -132,6 +139,7 @@ type Status struct {
 	Received  int64
 	Late      int64
 	Counts    []Count
+	Passed    []Count // what the peer told that this link has no use for, as is usual
 	Demands   []DemandRow
 	Parked    []Parked
 }
@@ -162,7 +170,7 @@ func (b *Bridge) fill(s *Status) {
 
 func (c *counters) fill(s *Status) {
 	s.Forwarded, s.Answered, s.Received, s.Late = c.forwarded, c.answered, c.received, c.late
-	s.Counts = c.rows()
+	s.Counts, s.Passed = rows(c.byReason), rows(c.passed)
 }
 
 // waitsFor is why an open demand may not move; "" when it does.

@@ -122,7 +122,8 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	}
 	bridges, more := few(v, v.bridges(st.Bridges), listMost)
 	for _, b := range bridges {
-		fmt.Fprintf(w, "  bridge\t%s\t%s\t%s\t%s\n", b.Name, bridgeWay(&b), b.State, bridgeNote(&b))
+		fmt.Fprintf(w, "  bridge\t%s\t%s\t%s\t%s\n", b.Name, bridgeWay(&b), b.State,
+			bridgeNote(&b, v.All))
 	}
 	w.Flush()
 	andMore(out, more, "bridges", showsAll)
@@ -303,7 +304,7 @@ func bridgeWay(b *manage.Bridge) string {
 	return arrow + b.URI
 }
 
-func bridgeNote(b *manage.Bridge) string {
+func bridgeNote(b *manage.Bridge, all bool) string {
 	if b.State == manage.NotHonoured {
 		return "never connects; " + b.Error
 	}
@@ -323,6 +324,9 @@ func bridgeNote(b *manage.Bridge) string {
 	notes := []string{strings.Join(counts, ", ")}
 	if n := reasonList(happened(b.Reasons)); n != "" {
 		notes = append(notes, n)
+	}
+	if len(b.Passed) > 0 && all {
+		notes = append(notes, "passed over "+reasonList(b.Passed))
 	}
 	if b.Unseen != "" {
 		notes = append(notes, b.Unseen)

@@ -228,3 +228,15 @@ func TestStatusPutsWhatIsStuckFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatABridgePassesOverStandsInItsLineWhenAllIsAskedFor(t *testing.T) {
+	st := &manage.Status{Bridges: []manage.Bridge{{Name: "up", State: "RUNNING", Peer: "b",
+		Passed: []manage.ReasonCount{{Reason: "TTL_CONSUMER", Count: 7}}}}}
+	for all, want := range map[bool]bool{true: true, false: false} {
+		var out strings.Builder
+		printStatus(&out, st, statusView{All: all})
+		if got := strings.Contains(out.String(), "; passed over TTL_CONSUMER 7\n"); got != want {
+			t.Errorf("all %v: %s", all, out.String())
+		}
+	}
+}

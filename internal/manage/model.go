@@ -166,6 +166,8 @@ type Bridge struct {
 	Demands   []Demand      `json:"demands"`
 	Parked    []Parked      `json:"parked,omitempty"`
 	Reasons   []ReasonCount `json:"reasons"`
+	// Passed is what the peer told that the bridge has no use for, by why: its usual life.
+	Passed []ReasonCount `json:"passed,omitempty"`
 }
 
 // Incoming is a bridge of a peer that leads here and not back.
@@ -318,6 +320,9 @@ func FromBridge(b bridge.Status, now time.Duration) Bridge {
 	}
 	for _, c := range b.Counts {
 		out.Reasons = append(out.Reasons, ReasonCount{string(c.Reason), c.N})
+	}
+	for _, c := range b.Passed {
+		out.Passed = append(out.Passed, ReasonCount{string(c.Reason), c.N})
 	}
 	return out
 }
