@@ -3,6 +3,7 @@ package broker
 import (
 	"fmt"
 	"sort"
+	"strings"
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
@@ -226,12 +227,15 @@ func (e *explainer) holder(c *queue.Copy) (message.Reason, string) {
 	return message.Committing, ""
 }
 
+// ofBridge begins the name of a bridge's subscription.
+const ofBridge = "bridge to "
+
 func who(s any) string {
 	switch s := s.(type) {
 	case *consumer:
 		return "consumer " + s.info.ID.String() + " of client " + s.conn.clientID
 	case *netSub:
-		return "bridge to " + s.b.peerText(s.sub.Peer)
+		return ofBridge + s.b.peerText(s.sub.Peer)
 	}
 	return ""
 }
@@ -285,13 +289,15 @@ func (e *explainer) add(r message.Reason, who string, c *queue.Copy) *ExplainRow
 func (e *explainer) row(r message.Reason, who string) *ExplainRow {
 	k := rowKey{r, who}
 	if e.rows[k] == nil {
-		e.rows[k] = &ExplainRow{Reason: r, Who: who, Releases: e.releases(r)}
+		e.rows[k] = &ExplainRow{Reason: r, Who: who, Releases: e.releases(r, who)}
 	}
 	return e.rows[k]
 }
 
-func (e *explainer) releases(r message.Reason) string {
+func (e *explainer) releases(r message.Reason, who string) string {
 	switch {
+	case r == message.InFlight && strings.HasPrefix(who, ofBridge):
+		return "the peer's answer, or the end of the link"
 	case r == message.NoConsumer && e.d.sub != nil:
 		return "its subscriber, or the end of the subscription"
 	case r == message.MemoryFull:

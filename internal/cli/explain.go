@@ -171,17 +171,23 @@ func (c *explainCommand) absent(ctx context.Context, them []*asked, name message
 	kinds := map[bool][2]string{false: {"queue", "topic"}, true: {"topic", "queue"}}[name.IsTopic()]
 	switch {
 	case len(have) > 0 && !name.IsTopic():
-		return message.Errorf(message.NotFound, "broker %s has no queue %s, but a topic; hopwire"+
-			" explain %s tells of its durable subscriptions", strings.Join(have, ", "), name.Name, other)
+		return message.Errorf(message.NotFound, "%s no queue %s, but a topic; hopwire explain"+
+			" %s tells of its durable subscriptions", haveOf(have), name.Name, other)
 	case len(have) > 0:
-		return message.Errorf(message.NotFound, "broker %s has no %s %s, but a %s; see hopwire explain"+
-			" %s", strings.Join(have, ", "), kinds[0], name.Name, kinds[1], name.Name)
+		return message.Errorf(message.NotFound, "%s no %s %s, but a %s; see hopwire explain"+
+			" %s", haveOf(have), kinds[0], name.Name, kinds[1], name.Name)
 	case len(subs) > 0:
 		return message.Errorf(message.NotFound, "no running broker has %s, but durable subscription %s;"+
 			" hopwire explain '%s' tells what it keeps", what, strings.Join(subs, ", "), topic)
 	}
 	return message.Errorf(message.NotFound, "no running broker has %s (asked: %s)%s", what,
 		names(them), nearest(name.String(), near))
+}
+
+// haveOf is "broker a has", or "brokers a, b have".
+func haveOf(brokers []string) string {
+	return plural(len(brokers), "broker", "brokers") + " " + strings.Join(brokers, ", ") + " " +
+		plural(len(brokers), "has", "have")
 }
 
 func printExplanation(out io.Writer, x *manage.Explanation) {

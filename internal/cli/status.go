@@ -166,7 +166,7 @@ func frames(st *manage.Status) string {
 	}
 	text := fmt.Sprintf("  frames %s of %s", bytes(st.FrameBytes), bytes(st.FrameLimitBytes))
 	if st.FramesWaiting > 0 {
-		text += fmt.Sprintf(", %d wait", st.FramesWaiting)
+		text += fmt.Sprintf(", %d %s", st.FramesWaiting, plural(st.FramesWaiting, "waits", "wait"))
 	}
 	return text
 }
@@ -246,7 +246,6 @@ func printDestinations(out io.Writer, list []manage.Destination, v statusView) {
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', tabwriter.AlignRight)
 	head := "  destination\tsize\tin flight\tconsumers\tnetwork\tproducers\tenqueued\tdequeued" +
 		"\tforwarded\t\n"
-	var waits []string
 	list, more := few(v, v.destinations(list), listMost)
 	for _, d := range list {
 		counted := ""
@@ -257,13 +256,10 @@ func printDestinations(out io.Writer, list []manage.Destination, v statusView) {
 		head = ""
 		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", d.Name, d.Size, d.InFlight,
 			d.Consumers, d.Networks, d.Producers, d.Enqueued, d.Dequeued, d.Forwarded, counted)
-		if line := waiting(&d); line != "" {
-			waits = append(waits, line)
-		}
 	}
 	w.Flush()
 	andMore(out, more, "destinations", showsAll)
-	for _, line := range waits {
+	for _, line := range waitingLines(list) {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
 }

@@ -240,3 +240,25 @@ func TestWhatABridgePassesOverStandsInItsLineWhenAllIsAskedFor(t *testing.T) {
 		}
 	}
 }
+
+func TestQueuesThatWaitForTheSameReasonsShareALine(t *testing.T) {
+	var list []manage.Destination
+	for i := range 5 {
+		list = append(list, manage.Destination{Name: fmt.Sprint("queue://Q", i), Size: 3,
+			Waits: []string{"NO_CONSUMER"}})
+	}
+	list = append(list, manage.Destination{Name: "queue://X", Size: 2, InFlight: 1,
+		Waits: []string{"WINDOW_FULL"}}, manage.Destination{Name: "queue://quiet"})
+	got := waitingLines(list)
+	if len(got) != 2 || !strings.HasPrefix(got[0],
+		"queue://Q0, queue://Q1, queue://Q2 and 2 more: 15 messages wait: no consumer;") ||
+		!strings.HasSuffix(got[0], "see hopwire explain QUEUE") ||
+		!strings.HasPrefix(got[1], "queue://X: 1 message waits: ") ||
+		!strings.HasSuffix(got[1], "see hopwire explain X") {
+		t.Errorf("told as %q", got)
+	}
+	if a, b := haveOf([]string{"a"}), haveOf([]string{"a", "b"}); a != "broker a has" ||
+		b != "brokers a, b have" {
+		t.Errorf("%q and %q", a, b)
+	}
+}

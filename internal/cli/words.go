@@ -87,7 +87,7 @@ var elsewhere = map[string]string{
 // waitsMost is how many reasons a line of status names.
 const waitsMost = 3
 
-// waiting tells in a line why messages of a queue wait; "" when none do, or just go.
+// waiting tells why messages of a queue wait; "" when none do, or just go.
 func waiting(d *manage.Destination) string {
 	var why []string
 	for _, r := range d.Waits {
@@ -109,16 +109,44 @@ func waiting(d *manage.Destination) string {
 	if len(why) > waitsMost {
 		why, more = why[:waitsMost], ", ..."
 	}
-	wait := ""
-	if n := d.Size - int64(d.InFlight); n > 0 {
-		wait = " " + count(n, "message") + " wait:"
-		if n == 1 {
-			wait = " 1 message waits:"
+	return strings.Join(why, ", ") + more
+}
+
+// namedMost is how many queues a line of status names that wait for the same reasons.
+const namedMost = 3
+
+// waitingLines tells of queues whose messages wait, in one line for those with the same reasons.
+func waitingLines(list []manage.Destination) (lines []string) {
+	byWhy := map[string][]*manage.Destination{}
+	var whys []string
+	for i := range list {
+		why := waiting(&list[i])
+		if why != "" && byWhy[why] == nil {
+			whys = append(whys, why)
 		}
+		byWhy[why] = append(byWhy[why], &list[i])
 	}
-	name := strings.TrimPrefix(d.Name, "queue://")
-	return fmt.Sprintf("%s:%s %s%s; see hopwire explain %s", d.Name, wait, strings.Join(why, ", "),
-		more, name)
+	for _, why := range whys {
+		them, names, n := byWhy[why], []string{}, int64(0)
+		for _, d := range them {
+			names = append(names, d.Name)
+			n += d.Size - int64(d.InFlight)
+		}
+		see, more := strings.TrimPrefix(names[0], "queue://"), ""
+		if len(names) > 1 {
+			see = "QUEUE"
+		}
+		if k := len(names) - namedMost; k > 0 {
+			names, more = names[:namedMost], fmt.Sprintf(" and %d more", k)
+		}
+		wait := ""
+		if n > 0 {
+			wait = " " + count(n, "message") + " " + plural(n, "waits", "wait") + ":"
+		}
+		lines = append(lines, fmt.Sprintf("%s%s:%s %s; see hopwire explain %s",
+			strings.Join(names, ", "), more, wait, why, see))
+	}
+	return lines
 }
 
 // count is a number of things: 1 message, 2 messages, 3 copies.
