@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -196,13 +195,6 @@ func (s *Setup) openStore(ctx context.Context, c *config.Broker,
 	if c.Persistence.Memory {
 		return mem.New(), fresh, nil
 	}
-	if c.DeleteAllMessagesOnStartup {
-		s.options.Log.Warn("deleteAllMessagesOnStartup: the store is emptied",
-			"folder", c.Persistence.Directory)
-	}
-	if line := leftByKahaDB(c.Persistence.Directory); line != "" {
-		s.options.Log.Warn(line, "folder", c.Persistence.Directory)
-	}
 	slave := newSlave(ctx, s)
 	st, err := disk.Open(slave.ctx, disk.Options{Dir: c.Persistence.Directory,
 		LimitBytes: storeLimit(c), NoWait: s.options.NoWait, OnWait: slave.wait, OnFatal: fatal,
@@ -228,31 +220,6 @@ func (s *Setup) openStore(ctx context.Context, c *config.Broker,
 		return nil, "", errors.Join(err, st.Close())
 	}
 	return st, id, nil
-}
-
-// leftByKahaDB tells of ActiveMQ's messages in a store's folder, which are not read; "" when there
-// are none.
-func leftByKahaDB(dir string) string {
-	journals, err := filepath.Glob(filepath.Join(dir, "db-*.log"))
-	if err != nil || len(journals) == 0 {
-		return ""
-	}
-	size := int64(0)
-	for _, j := range journals {
-		if info, err := os.Stat(j); err == nil {
-			size += info.Size()
-		}
-	}
-	noun, amount := "journals", fmt.Sprintf("%d MiB", size>>20)
-	if len(journals) == 1 {
-		noun = "journal"
-	}
-	if size < 1<<20 {
-		amount = fmt.Sprintf("%d KiB", (size+1<<10-1)>>10)
-	}
-	return fmt.Sprintf("the folder has %d KahaDB %s (%s), not read by this broker: what is there"+
-		" stays there; drain it with ActiveMQ first, or give this broker a folder of its own",
-		len(journals), noun, amount)
 }
 
 // keepID gives the id that the store's broker has; a new store, or a configured id, sets it. While

@@ -23,42 +23,12 @@ func (l *listener) address() string {
 	if err != nil {
 		port = l.config.URI.Port
 	}
-	return l.config.URI.Scheme + "://" + net.JoinHostPort(l.config.URI.Host, port)
+	return addressOf(l.config.URI, port)
 }
 
-// mayListen warns of ports that are open to the network without authentication, or refuses them.
-func (s *Setup) mayListen(c *config.Broker) error {
-	if c.Auth != nil {
-		return nil
-	}
-	for _, t := range opened(c) {
-		ip := net.ParseIP(t.URI.Host)
-		if t.URI.Host == "localhost" || ip != nil && ip.IsLoopback() {
-			continue
-		}
-		line := fmt.Sprintf("%s: connector %s is open to the network and there is no authentication;"+
-			" add simpleAuthenticationPlugin or listen on 127.0.0.1", t.Pos, t.Name)
-		if s.options.StrictListeners {
-			return fmt.Errorf("%w: %s (refused by --strict-listeners)", ErrRefused, line)
-		}
-		s.options.Log.Warn(line)
-	}
-	return nil
-}
-
-// warnUnserved tells of what would connect brokers and does not.
-func (s *Setup) warnUnserved(c *config.Broker) {
-	for _, u := range c.Unserved {
-		s.options.Log.Warn(fmt.Sprintf("%s: network connector %s never connects: %s; write the peers'"+
-			" addresses, static:(tcp://host:port)", u.Pos, cmp.Or(u.Name, u.URI), u.Why))
-	}
-	for _, t := range opened(c) {
-		if t.DiscoveryURI != "" {
-			s.options.Log.Warn(fmt.Sprintf("%s: connector %s is not announced: discoveryUri is not"+
-				" supported; brokers that look for it there do not find it, give them its address",
-				t.Pos, t.Name))
-		}
-	}
+// addressOf is where a connector is reached, without options.
+func addressOf(u *config.URI, port string) string {
+	return u.Scheme + "://" + net.JoinHostPort(u.Host, cmp.Or(port, transport.DefaultPort))
 }
 
 // opened are the transportConnectors that get a port.

@@ -74,10 +74,13 @@ func (s *Setup) Open(ctx context.Context) (*Broker, error) {
 	if limit, err := transport.RaiseOpenFiles(); err != nil {
 		b.log.Warn("the limit of open files cannot be raised", "limit", limit, "error", err)
 	}
-	if err := s.mayListen(c); err != nil {
+	warnings, err := s.Check()
+	if err != nil {
 		return nil, err
 	}
-	s.warnUnserved(c)
+	for _, line := range warnings {
+		b.log.Warn(line)
+	}
 	b.stopping = make(chan struct{}, 1)
 	b.stop = func() {
 		select {
@@ -288,10 +291,7 @@ func (b *Broker) bridges() []manage.Bridge {
 	for _, c := range b.connectors {
 		out = append(out, manage.FromBridge(c.Status(), b.loop.Mono()))
 	}
-	for _, u := range b.config.Unserved {
-		out = append(out, manage.Bridge{Name: cmp.Or(u.Name, u.URI), URI: u.URI,
-			State: manage.NotHonoured, Error: fmt.Sprintf("line %d: %s", u.Pos.Line, u.Why)})
-	}
+	out = append(out, unservedBridges(b.config)...)
 	for _, a := range b.home.Accepted() {
 		out = append(out, manage.FromBridge(a.Status(), b.loop.Mono()))
 	}

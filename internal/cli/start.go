@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"hopwire"
+	"hopwire/internal/manage"
 	"hopwire/internal/rungroup"
 )
 
@@ -71,7 +72,14 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	fmt.Fprintln(s.out, hopwire.About())
 	if c.Check {
 		for _, setup := range setups {
-			fmt.Fprintf(s.out, "broker %s  (%s)\n%s", setup.Name(), setup.File(), remarks(setup))
+			warnings, err := setup.Check()
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(s.out, describe(setup, setup))
+			for _, line := range warnings {
+				fmt.Fprintf(s.out, "  warning   %s\n", line)
+			}
 		}
 		return nil
 	}
@@ -222,10 +230,16 @@ func (o *openings) tell(out io.Writer, position int, text string) (ready bool) {
 	return o.silent == 0
 }
 
+// ways are those to and from a broker: one that runs, or one that its setup would make.
+type ways interface {
+	Addresses() []string
+	Bridges() []manage.Bridge
+}
+
 // describe tells in a few lines what a broker is.
-func describe(setup *hopwire.Setup, b *hopwire.Broker) string {
+func describe(setup *hopwire.Setup, b ways) string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "broker %s  (%s)\n", b.Name(), setup.File())
+	fmt.Fprintf(&t, "broker %s  (%s)\n", setup.Name(), setup.File())
 	for _, a := range b.Addresses() {
 		fmt.Fprintf(&t, "  listens   %s\n", a)
 	}
@@ -233,13 +247,20 @@ func describe(setup *hopwire.Setup, b *hopwire.Broker) string {
 		fmt.Fprintf(&t, "  listens   nowhere: no client can connect; add a transportConnector with uri"+
 			" tcp://0.0.0.0:61616\n")
 	}
-	if dir := b.DataFolder(); dir != "" {
+	if dir := setup.Folder(); dir != "" {
 		fmt.Fprintf(&t, "  store     %s\n", dir)
 	} else {
 		fmt.Fprintf(&t, "  store     none: persistent messages end with the process\n")
 	}
 	for _, n := range b.Bridges() {
-		fmt.Fprintf(&t, "  bridge    %s to %s: %s\n", n.Name, n.URI, n.State)
+		fmt.Fprintf(&t, "  bridge    %s to %s", n.Name, n.URI)
+		if n.Addresses > 1 {
+			fmt.Fprintf(&t, ", of %d addresses", n.Addresses)
+		}
+		if n.State != "" {
+			fmt.Fprintf(&t, ": %s", n.State)
+		}
+		fmt.Fprintln(&t)
 	}
 	return t.String() + remarks(setup)
 }

@@ -134,6 +134,59 @@ func TestACheckTellsWhatAFileDoesAndStartsNothing(t *testing.T) {
 	expect(t, exitUsage, `useWirtualDestSubs`, "start", "--check", file)
 }
 
+// What start prints of a broker, and what it warns of when it begins, a check prints too.
+func TestACheckShowsWhatStartWouldOpen(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "m.xml")
+	store := filepath.Join(dir, "data", "m", "KahaDB")
+	if err := os.MkdirAll(store, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(store, "db-1.log"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`<broker xmlns="http://activemq.apache.org/schema/core" brokerName="m"
+		dataDirectory=%q deleteAllMessagesOnStartup="true"><transportConnectors>
+		<transportConnector name="x" uri="tcp://0.0.0.0:61699?maximumConnections=9"/>
+		<transportConnector name="any" uri="nio://127.0.0.1:0" discoveryUri="multicast://default"/>
+		<transportConnector name="shut" uri="tcp://127.0.0.1:7" autoStart="false"/>
+		</transportConnectors><networkConnectors>
+		<networkConnector name="north" uri="static:(tcp://a:1?wireFormat.version=9,tcp://b:2)"/>
+		<networkConnector name="pair" uri="masterslave:(tcp://c:3,tcp://d:4)"/>
+		<networkConnector name="still" uri="static:(tcp://e:5)" autoStart="false"/>
+		<networkConnector name="group" uri="multicast://default"/>
+		</networkConnectors></broker>`, filepath.Join(dir, "data"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, exitDone, `^broker m  \(`+file+`\)
+  listens   x  tcp://0\.0\.0\.0:61699
+  listens   any  nio://127\.0\.0\.1:0
+  store     `+store+`
+  bridge    north to tcp://a:1
+  bridge    north to tcp://b:2
+  bridge    pair to tcp://c:3, of 2 addresses
+  bridge    still to tcp://e:5: STOPPED
+  bridge    group to multicast://default: NOT_HONOURED
+  compat    [^\n]*
+`, "start", "--check", file)
+	for _, warning := range []string{
+		`connector x is open to the network and there is no authentication`,
+		`connector any is not announced`, `network connector group never connects`,
+		`deleteAllMessagesOnStartup: the store ` + store + ` is emptied`,
+		`the folder ` + store + ` has 1 KahaDB journal \(1 KiB\), not read`,
+	} {
+		expect(t, exitDone, `^  warning   [^\n]*`+warning, "start", "--check", file)
+	}
+	expect(t, exitUsage, `open to the network.*refused by --strict-listeners`, "start", "--check",
+		"--strict-listeners", file)
+	plain := `<broker xmlns="http://activemq.apache.org/schema/core" persistent="false"/>`
+	if err := os.WriteFile(file, []byte(plain), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, exitDone, `listens   nowhere: .*store     none: persistent`, "start", "--check", file)
+}
+
 func TestAFileIsNamedAsForActiveMQ(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {

@@ -1,0 +1,132 @@
+package hopwire
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"hopwire/internal/bridge"
+	"hopwire/internal/config"
+	"hopwire/internal/manage"
+)
+
+// Check looks at the disk, opens nothing and writes nothing. The warnings, a line each, are those
+// that Start begins with: ports open to the network without authentication, connectors that never
+// connect, and what the store's folder holds or loses. The error is one with which Start would
+// refuse.
+func (s *Setup) Check() (warnings []string, err error) {
+	c := s.config.Broker()
+	for _, line := range exposed(c) {
+		if s.options.StrictListeners {
+			return nil, fmt.Errorf("%w: %s (refused by --strict-listeners)", ErrRefused, line)
+		}
+		warnings = append(warnings, line)
+	}
+	warnings = append(warnings, unserved(c)...)
+	dir := s.Folder()
+	if dir == "" {
+		return warnings, nil
+	}
+	if c.DeleteAllMessagesOnStartup {
+		warnings = append(warnings, "deleteAllMessagesOnStartup: the store "+dir+" is emptied")
+	}
+	if line := leftByKahaDB(dir); line != "" {
+		warnings = append(warnings, line)
+	}
+	return warnings, nil
+}
+
+// Addresses are where the broker will listen, as Broker.Addresses gives them; port 0 is any free
+// one.
+func (s *Setup) Addresses() []string {
+	var out []string
+	for _, t := range opened(s.config.Broker()) {
+		out = append(out, t.Name+"  "+addressOf(t.URI, t.URI.Port))
+	}
+	return out
+}
+
+// Bridges are those that the broker will have to begin with. State is "" where one is made, and
+// tells otherwise why it is not; of several addresses URI is the first that the file names.
+func (s *Setup) Bridges() []manage.Bridge {
+	var out []manage.Bridge
+	c := s.config.Broker()
+	for _, n := range c.Networks {
+		for _, l := range n.Links {
+			b := manage.Bridge{Name: n.Name, URI: l.Peers[0].URI.String(), Addresses: len(l.Peers)}
+			if !n.AutoStart {
+				b.State = bridge.Stopped.String()
+			}
+			out = append(out, b)
+		}
+	}
+	return append(out, unservedBridges(c)...)
+}
+
+// unservedBridges stand for the network connectors that never connect.
+func unservedBridges(c *config.Broker) (out []manage.Bridge) {
+	for _, u := range c.Unserved {
+		out = append(out, manage.Bridge{Name: cmp.Or(u.Name, u.URI), URI: u.URI,
+			State: manage.NotHonoured, Error: fmt.Sprintf("line %d: %s", u.Pos.Line, u.Why)})
+	}
+	return out
+}
+
+// exposed tells of ports that are open to the network without authentication.
+func exposed(c *config.Broker) (lines []string) {
+	if c.Auth != nil {
+		return nil
+	}
+	for _, t := range opened(c) {
+		ip := net.ParseIP(t.URI.Host)
+		if t.URI.Host == "localhost" || ip != nil && ip.IsLoopback() {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s: connector %s is open to the network and there is no"+
+			" authentication; add simpleAuthenticationPlugin or listen on 127.0.0.1", t.Pos, t.Name))
+	}
+	return lines
+}
+
+// unserved tells of what would connect brokers and does not.
+func unserved(c *config.Broker) (lines []string) {
+	for _, u := range c.Unserved {
+		lines = append(lines, fmt.Sprintf("%s: network connector %s never connects: %s; write the"+
+			" peers' addresses, static:(tcp://host:port)", u.Pos, cmp.Or(u.Name, u.URI), u.Why))
+	}
+	for _, t := range opened(c) {
+		if t.DiscoveryURI != "" {
+			lines = append(lines, fmt.Sprintf("%s: connector %s is not announced: discoveryUri is not"+
+				" supported; brokers that look for it there do not find it, give them its address",
+				t.Pos, t.Name))
+		}
+	}
+	return lines
+}
+
+// leftByKahaDB tells of ActiveMQ's messages in a store's folder, which are not read; "" when there
+// are none.
+func leftByKahaDB(dir string) string {
+	journals, err := filepath.Glob(filepath.Join(dir, "db-*.log"))
+	if err != nil || len(journals) == 0 {
+		return ""
+	}
+	size := int64(0)
+	for _, j := range journals {
+		if info, err := os.Stat(j); err == nil {
+			size += info.Size()
+		}
+	}
+	noun, amount := "journals", fmt.Sprintf("%d MiB", size>>20)
+	if len(journals) == 1 {
+		noun = "journal"
+	}
+	if size < 1<<20 {
+		amount = fmt.Sprintf("%d KiB", (size+1<<10-1)>>10)
+	}
+	return fmt.Sprintf("the folder %s has %d KahaDB %s (%s), not read by this broker: what is"+
+		" there stays there; drain it with ActiveMQ first, or give this broker a folder of its own",
+		dir, len(journals), noun, amount)
+}
