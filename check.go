@@ -6,16 +6,19 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"hopwire/internal/bridge"
 	"hopwire/internal/config"
 	"hopwire/internal/manage"
+	"hopwire/internal/store/disk"
 )
 
 // Check looks at the disk, opens nothing and writes nothing. The warnings, a line each, are those
 // that Start begins with: ports open to the network without authentication, connectors that never
-// connect, and what the store's folder holds or loses. The error is one with which Start would
-// refuse.
+// connect, what the store's folder holds or loses, and stores of other names beside a new one. The
+// error is one with which Start would refuse.
 func (s *Setup) Check() (warnings []string, err error) {
 	c := s.config.Broker()
 	for _, line := range exposed(c) {
@@ -32,8 +35,10 @@ func (s *Setup) Check() (warnings []string, err error) {
 	if c.DeleteAllMessagesOnStartup {
 		warnings = append(warnings, "deleteAllMessagesOnStartup: the store "+dir+" is emptied")
 	}
-	if line := leftByKahaDB(dir); line != "" {
-		warnings = append(warnings, line)
+	for _, line := range []string{leftByKahaDB(dir), s.otherNames(dir)} {
+		if line != "" {
+			warnings = append(warnings, line)
+		}
 	}
 	return warnings, nil
 }
@@ -129,4 +134,49 @@ func leftByKahaDB(dir string) string {
 	return fmt.Sprintf("the folder %s has %d KahaDB %s (%s), not read by this broker: what is"+
 		" there stays there; drain it with ActiveMQ first, or give this broker a folder of its own",
 		dir, len(journals), noun, amount)
+}
+
+// Beside says which brokers run in the same process: their stores are none that was left behind.
+func (s *Setup) Beside(others []*Setup) {
+	for _, o := range others {
+		s.beside = append(s.beside, filepath.Clean(o.Folder()))
+	}
+}
+
+// otherNamesMost is how many stores of other names are told.
+const otherNamesMost = 3
+
+// otherNames tells of stores beside a folder that is made of the broker's name and is new: a broker
+// that was renamed does not find its messages there. "" when there are none, or they are in use.
+func (s *Setup) otherNames(dir string) string {
+	byName := filepath.Dir(dir)
+	if disk.Exists(dir) || filepath.Base(byName) != s.Name() {
+		return ""
+	}
+	data := filepath.Dir(byName)
+	folders, err := os.ReadDir(data)
+	if err != nil {
+		return "" // there are none, or start will say what is wrong
+	}
+	var beside []string
+	for _, f := range folders {
+		other := filepath.Join(data, f.Name(), filepath.Base(dir))
+		if disk.Exists(other) && !disk.InUse(other) && !slices.Contains(s.beside, other) {
+			beside = append(beside, other)
+		}
+	}
+	if len(beside) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(beside) - otherNamesMost; n > 0 {
+		beside, more = beside[:otherNamesMost], fmt.Sprintf(" and %d more", n)
+	}
+	whose := " of a broker that does not run: its messages are"
+	if len(beside) > 1 {
+		whose = " of brokers that do not run: their messages are"
+	}
+	return "the store's folder " + dir + " is new, and there is " + strings.Join(beside, ", ") + more +
+		whose + " not this broker's; if it had that name, keep it, or name the folder as directory of" +
+		" kahaDB"
 }

@@ -74,6 +74,7 @@ func (o Options) withDefaults() Options {
 type Setup struct {
 	config  *config.Config
 	options Options
+	beside  []string // data folders of the brokers of its process
 }
 
 // Load reads a configuration file. The error holds a line for each mistake; one that wraps
@@ -111,7 +112,7 @@ func newSetup(c *config.Config, o Options) (*Setup, error) {
 	if err := check(c.Broker(), c.Compat); err != nil {
 		return nil, err
 	}
-	return &Setup{c, o.withDefaults()}, nil
+	return &Setup{config: c, options: o.withDefaults()}, nil
 }
 
 // overrides names the options that would let refused settings pass.

@@ -69,6 +69,9 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	if err := distinct(setups); err != nil {
 		return err
 	}
+	for _, setup := range setups {
+		setup.Beside(setups)
+	}
 	fmt.Fprintln(s.out, hopwire.About())
 	if c.Check {
 		for _, setup := range setups {

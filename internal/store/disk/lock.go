@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"hopwire/internal/message"
@@ -60,3 +63,13 @@ func (o *Options) tryLock() (lock io.Closer, holder string, err error) {
 	}
 	return lock, "", nil
 }
+
+// Exists reports whether a folder has a store of Hopwire.
+func Exists(dir string) bool {
+	text, err := os.ReadFile(filepath.Join(dir, formatName))
+	return err == nil && strings.HasPrefix(string(text), formatLine)
+}
+
+// InUse reports whether somebody has a folder's lock. It takes the lock from nobody and writes
+// nothing; a folder that cannot be looked at counts as in use.
+func InUse(dir string) bool { return locked(filepath.Join(dir, lockName)) }

@@ -40,3 +40,15 @@ func lockFile(dir string) (lock io.Closer, holder string, err error) {
 	}
 	return f, "", nil
 }
+
+// locked asks for a lock as lockFile takes it, without taking it.
+func locked(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	held := unix.Flock_t{Type: unix.F_WRLCK}
+	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &held)
+	return err != nil || held.Type != unix.F_UNLCK
+}

@@ -18,3 +18,9 @@ func lockFile(dir string) (lock io.Closer, holder string, err error) {
 	}
 	return lock, "", nil
 }
+
+// locked takes the lock and gives it back.
+func locked(name string) bool {
+	lock, err := vfs.Default.Lock(name)
+	return err != nil || lock.Close() != nil
+}
