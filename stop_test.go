@@ -15,12 +15,13 @@ import (
 
 	"hopwire/client"
 	"hopwire/internal/manage/control"
+	"hopwire/test/need"
 )
 
 // restartable is a broker on disk that can be started again and again, at one address.
 func restartable(t *testing.T) (start func() (*Broker, error), url string) {
 	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

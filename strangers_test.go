@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hopwire/test/need"
 )
 
 // named is a broker of a name whose store is below a folder.
@@ -33,7 +35,7 @@ func warnings(t *testing.T, s *Setup) string {
 
 // A broker that gets another name gets another folder: the messages of the old one seem lost.
 func TestANewFolderBesideThoseOfOtherNamesIsTold(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	data := t.TempDir()
 	setup := func(name, content string) *Setup { return named(t, name, data, content) }
 	told := func(s *Setup) string { return warnings(t, s) }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hopwire/test/interop/broker"
+	"hopwire/test/need"
 )
 
 // brokers runs a test with each kind of broker.
@@ -62,6 +63,7 @@ func TestAConsumerThatGetsFewerThanAskedFails(t *testing.T) {
 }
 
 func TestADurableConsumerGetsWhatCameWhileItWasAway(t *testing.T) {
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "one", Persistent: true})
 	at := "--brokerUrl=" + b.URL()
 	consume := []string{"consumer", at, "--durable", "--clientId", "me", "--wait", "100ms",

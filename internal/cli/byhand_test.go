@@ -7,10 +7,11 @@ import (
 
 	"hopwire/internal/manage"
 	"hopwire/test/interop/broker"
+	"hopwire/test/need"
 )
 
 func TestAQueueIsPurgedAndDeletedByHand(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	a := broker.Start(t, broker.Hopwire, broker.Options{Name: "a", Persistent: true})
 	broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
 	at := "--brokerUrl=" + a.URL()
@@ -32,7 +33,7 @@ func TestAQueueIsPurgedAndDeletedByHand(t *testing.T) {
 }
 
 func TestOfSeveralBrokersThatHaveItOneIsNamed(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	for _, name := range []string{"a", "b"} {
 		x := broker.Start(t, broker.Hopwire, broker.Options{Name: name})
 		expect(t, exitDone, `sent 3`, "producer", "--brokerUrl", x.URL(), "--messageCount", "3", "Q")
@@ -45,7 +46,7 @@ func TestOfSeveralBrokersThatHaveItOneIsNamed(t *testing.T) {
 }
 
 func TestADurableSubscriptionIsRemovedByHand(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
 	at := "--brokerUrl=" + b.URL()
 	expect(t, exitDone, `received 0`, "consumer", at, "topic://T", "--durable", "--clientId", "me",

@@ -6,10 +6,11 @@ import (
 
 	"hopwire/internal/manage"
 	"hopwire/test/interop/broker"
+	"hopwire/test/need"
 )
 
 func TestATopicsSubscriptionsAreExplained(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
 	at := "--brokerUrl=" + b.URL()
 	expect(t, exitDone, `received 0`, "consumer", at, "topic://T", "--durable", "--clientId", "me",
@@ -70,7 +71,7 @@ func TestABridgeThatIsDownIsExplainedWithItsLastAndNextTry(t *testing.T) {
 }
 
 func TestPatternsAndMisspeltNamesAreExplained(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
 	at := "--brokerUrl=" + b.URL()
 	for _, q := range []string{"shop.a", "shop.b", "shop.c.d"} {

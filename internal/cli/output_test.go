@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hopwire/test/interop/broker"
+	"hopwire/test/need"
 )
 
 // full is a file that takes nothing.
@@ -20,7 +21,7 @@ func full(t *testing.T) *os.File {
 }
 
 func TestWhatCannotBePrintedIsNotAcknowledged(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
 	at := "--brokerUrl=" + b.URL()
 	for mode := range strings.FieldsSeq("AUTO_ACKNOWLEDGE DUPS_OK_ACKNOWLEDGE" +

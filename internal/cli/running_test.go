@@ -14,10 +14,11 @@ import (
 	"hopwire/internal/manage"
 	"hopwire/internal/manage/control"
 	"hopwire/test/interop/broker"
+	"hopwire/test/need"
 )
 
 func TestABrokerThatHangsIsNamedAndTheOthersAreAsked(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	hub := broker.Start(t, broker.Hopwire, broker.Options{Name: "hub"})
 	shop := broker.Start(t, broker.Hopwire, broker.Options{Name: "shop"})
 	expect(t, exitDone, `sent 2 messages`, "producer", "--brokerUrl", shop.URL(), "--messageCount",
@@ -37,7 +38,7 @@ func TestABrokerThatHangsIsNamedAndTheOthersAreAsked(t *testing.T) {
 }
 
 func TestSeveralBrokersCanBeNamed(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	for _, name := range []string{"a", "b", "c"} {
 		broker.Start(t, broker.Hopwire, broker.Options{Name: name})
 	}
@@ -46,7 +47,7 @@ func TestSeveralBrokersCanBeNamed(t *testing.T) {
 }
 
 func TestBrokersOfOneNameAreToldApartByTheirProcess(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	one := broker.Start(t, broker.Hopwire, broker.Options{Name: "twin", Persistent: true})
 	two := broker.Start(t, broker.Hopwire, broker.Options{Name: "twin"})
 	expect(t, exitDone, `sent 1 message`, "producer", "--brokerUrl", one.URL(), "--messageCount",
@@ -111,7 +112,7 @@ func TestABrokerOfAnotherUserThatHasTheNameIsTold(t *testing.T) {
 }
 
 func TestStopTakesNames(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	for _, name := range []string{"a", "b", "c"} {
 		broker.Start(t, broker.Hopwire, broker.Options{Name: name})
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"hopwire/test/need"
 )
 
 // What waits as a slave is said on standard output, since scripts read that, and in the log.
@@ -41,7 +43,7 @@ func TestASlavesLineStandsOnceOnATerminal(t *testing.T) {
 }
 
 func TestABrokerThatFailsIsWhyTheOthersOfItsProcessStop(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -69,8 +71,8 @@ func TestABrokerThatFailsIsWhyTheOthersOfItsProcessStop(t *testing.T) {
 
 // A service manager hears that the ports are open, and not before.
 func TestTheServiceManagerHearsOfTheStart(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	dir := t.TempDir()
+	dir := need.ShortDir(t)
+	t.Setenv("TMPDIR", dir)
 	socket, err := net.ListenUnixgram("unixgram",
 		&net.UnixAddr{Name: filepath.Join(dir, "n"), Net: "unixgram"})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"hopwire/internal/manage"
 	"hopwire/test/interop/broker"
+	"hopwire/test/need"
 	"hopwire/test/wait"
 )
 
@@ -159,7 +160,7 @@ func TestProgramsReadAllOfAStatus(t *testing.T) {
 }
 
 func TestARunningBrokerSaysWhyItsMessagesWait(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "hub"})
 	a := broker.Start(t, broker.Hopwire, broker.Options{Name: "shop", Connectors: []broker.Connector{
 		{Name: "up", URI: broker.Static(b)}}})

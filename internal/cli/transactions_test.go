@@ -6,6 +6,7 @@ import (
 
 	"hopwire/internal/manage"
 	"hopwire/test/interop/broker"
+	"hopwire/test/need"
 )
 
 func TestStatusTellsPreparedTransactions(t *testing.T) {
@@ -27,7 +28,7 @@ func TestATransactionIsCommittedOrRolledBack(t *testing.T) {
 }
 
 func TestAnXIDOfTheJavaClientIsAnsweredWithHowItIsWrittenHere(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
 	for xid, want := range map[string]string{
 		"XID:[77,globalId=6f0,branchId=1]":   `see hopwire transactions; it writes each byte .*\n$`,

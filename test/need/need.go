@@ -71,6 +71,18 @@ func Root(t testing.TB) {
 	}
 }
 
+// ShortDir gives a folder for sockets, whatever TMPDIR is: their paths have a limit of about 100
+// bytes.
+func ShortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "hw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // Soak asks for a long run: it skips, in CI too, unless HOPWIRE_SOAK is set, as `make soak` does.
 func Soak(t testing.TB) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"hopwire/internal/manage"
 	"hopwire/internal/message"
+	"hopwire/test/need"
 )
 
 // subject is a broker that answers.
@@ -67,9 +69,9 @@ func (s *subject) Stop() { close(s.stopped) }
 // serve runs the control socket of a broker named b in a folder and list of its own.
 func serve(t *testing.T) (*subject, string) {
 	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	s := &subject{stopped: make(chan struct{})}
-	folder := t.TempDir()
+	folder := need.ShortDir(t)
 	server, l, err := Listen("b", folder, s)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +178,7 @@ func (*busy) Explain(context.Context, string, string) (*manage.Explanation, erro
 }
 
 func TestTheKindOfAnErrorReachesWhoAsked(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	server, l, err := Listen("b", t.TempDir(), &busy{})
 	if err != nil {
 		t.Fatal(err)
@@ -218,13 +220,27 @@ func TestWhatIsNoEntryOfTheListIsLeftAlone(t *testing.T) {
 	}
 }
 
+func TestAFolderThatIsTooDeepForASocketIsNamed(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(need.ShortDir(t), strings.Repeat("d", 90)))
+	if err := os.Mkdir(os.TempDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := Listen("b", "", &subject{})
+	at := filepath.Join(ListFolder(), "")
+	if err == nil || !regexp.MustCompile(`^the control socket `+at+`/\S+\.sock cannot be opened: its`+
+		` path has 1\d\d bytes, and that of a socket may have 10\d here; set TMPDIR to a folder with`+
+		` a shorter one$`).MatchString(err.Error()) || message.KindOf(err) != message.Unavailable {
+		t.Errorf("it is told as %v", err)
+	}
+}
+
 func TestAListThatAnotherMayHaveMadeIsNotUsed(t *testing.T) {
 	for what, make := range map[string]func(list string) error{
 		"a link": func(list string) error { return os.Symlink(t.TempDir(), list) },
 		"open":   func(list string) error { return os.Mkdir(list, 0o755) },
 		"a file": func(list string) error { return os.WriteFile(list, nil, 0o700) },
 	} {
-		t.Setenv("TMPDIR", t.TempDir())
+		t.Setenv("TMPDIR", need.ShortDir(t))
 		list := filepath.Join(os.TempDir(), "hopwire-"+strconv.Itoa(os.Getuid()))
 		if err := make(list); err != nil {
 			t.Fatal(err)
@@ -236,8 +252,8 @@ func TestAListThatAnotherMayHaveMadeIsNotUsed(t *testing.T) {
 }
 
 func TestASocketOfTheNextBrokerIsNotRemoved(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	folder := t.TempDir()
+	t.Setenv("TMPDIR", need.ShortDir(t))
+	folder := need.ShortDir(t)
 	socket := filepath.Join(folder, "control.sock")
 	old, l, err := Listen("b", folder, &subject{})
 	if err != nil {
@@ -266,7 +282,7 @@ func TestASocketOfTheNextBrokerIsNotRemoved(t *testing.T) {
 }
 
 func TestALongNameHasASocket(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", need.ShortDir(t))
 	name := strings.Repeat("n", 90)
 	server, l, err := Listen(name, "", &subject{})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"hopwire/internal/manage"
@@ -33,6 +34,11 @@ func Listen(name, folder string, subject manage.Subject) (*Server, net.Listener,
 	socket, err := socketPath(name, folder)
 	if err != nil {
 		return nil, nil, err
+	}
+	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(socket) > most {
+		return nil, nil, message.Errorf(message.Unavailable, "the control socket %s cannot be opened:"+
+			" its path has %d bytes, and that of a socket may have %d here; set TMPDIR to a folder with a"+
+			" shorter one", socket, len(socket), most)
 	}
 	os.Remove(socket) // a socket left by a process that was killed; the store's lock guards us
 	l, err := net.Listen("unix", socket)
