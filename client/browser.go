@@ -22,7 +22,10 @@ func (s *Session) Browser(ctx context.Context, queue *Destination, opts ...Consu
 	if k.info.PrefetchSize == 0 {
 		k.info.PrefetchSize = 1 // a browser is never asked for by pulls
 	}
-	return &Browser{k}, k.register(ctx)
+	if err := k.register(ctx); err != nil {
+		return nil, err
+	}
+	return &Browser{k}, nil
 }
 
 // Next waits for the next message; io.EOF after the last. When the connection was replaced

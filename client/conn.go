@@ -71,7 +71,8 @@ var connCount atomic.Int64
 // maxReconnectDelay, maxReconnectAttempts, startupMaxReconnectAttempts, randomize, timeout,
 // backOffMultiplier and useExponentialBackOff. An unknown option is an error. The context
 // bounds the connecting only. errors.Is(err, ErrUnavailable) means that no broker could be reached,
-// a *BrokerError that one refused the connection.
+// a *BrokerError that one refused the connection; if the context ended first, errors.Is finds its
+// error.
 func Dial(ctx context.Context, uri string, opts ...Option) (*Conn, error) {
 	t, err := parseURI(uri)
 	if err != nil {

@@ -101,7 +101,10 @@ func (s *Session) Consumer(ctx context.Context, d *Destination, opts ...Consumer
 	if err != nil {
 		return nil, err
 	}
-	return k, k.register(ctx)
+	if err := k.register(ctx); err != nil {
+		return nil, err
+	}
+	return k, nil
 }
 
 // Consume makes a consumer that calls a handler, by a goroutine of its own.

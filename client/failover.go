@@ -25,11 +25,11 @@ func (c *Conn) establish(ctx context.Context, again bool) (*link, error) {
 	}
 	order := slices.Clone(c.target.endpoints)
 	delay := f.initialDelay
+	var last error
 	for attempt := 1; ; attempt++ {
 		if f.randomize {
 			rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		}
-		var last error
 		for _, e := range order {
 			l, err := c.connect(ctx, e, again)
 			if err == nil {
@@ -38,8 +38,11 @@ func (c *Conn) establish(ctx context.Context, again bool) (*link, error) {
 			if _, refused := errors.AsType[*BrokerError](err); refused && !again {
 				return nil, err
 			}
-			if ctx.Err() != nil {
-				return nil, fmt.Errorf("%w; last: %w", ctx.Err(), err)
+			if ended(ctx) != nil {
+				if last != nil {
+					err = fmt.Errorf("%w; last: %w", err, last)
+				}
+				return nil, err
 			}
 			last = err
 		}

@@ -13,7 +13,8 @@ import (
 )
 
 // connect opens a link to one broker: TCP, hellos, and the connection's ConnectionInfo, whose
-// answer it awaits. A *BrokerError means that the broker refused the connection.
+// answer it awaits. A *BrokerError means that the broker refused the connection; the end of the
+// context is its own error and tells nothing of the broker.
 func (c *Conn) connect(ctx context.Context, e endpoint, again bool) (*link, error) {
 	asked := ctx
 	if e.connectTimeout > 0 {
@@ -22,6 +23,9 @@ func (c *Conn) connect(ctx context.Context, e endpoint, again bool) (*link, erro
 		defer cancel()
 	}
 	conn, err := c.dial(ctx, e)
+	if end := ended(asked); err != nil && end != nil {
+		return nil, fmt.Errorf("%s: %w", e.addr, end)
+	}
 	if err != nil {
 		return nil, unavailable(e.addr, transport.InWords(err, e.connectTimeout))
 	}
@@ -43,16 +47,25 @@ func (c *Conn) connect(ctx context.Context, e endpoint, again bool) (*link, erro
 		err = l.why(err)
 		l.end(err)
 	}
-	switch {
-	case asked.Err() != nil:
-		err = asked.Err()
-	case ctx.Err() != nil:
+	if end := ended(asked); end != nil {
+		return nil, fmt.Errorf("%s: %w", e.addr, end)
+	}
+	if ctx.Err() != nil {
 		err = transport.InWords(ctx.Err(), e.connectTimeout)
 	}
 	if _, refused := errors.AsType[*BrokerError](err); refused {
 		return nil, fmt.Errorf("%s: %w", e.addr, err)
 	}
 	return nil, unavailable(e.addr, err)
+}
+
+// ended is why a context ended. A dialer that has its deadline may fail by it a moment before it
+// does.
+func ended(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 func (c *Conn) dial(ctx context.Context, e endpoint) (net.Conn, error) {

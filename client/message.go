@@ -52,13 +52,19 @@ func NewBytes(b []byte) *Message {
 // NewMap makes a map message. An error names a value that is of no primitive type.
 func NewMap(body primitive.Map) (*Message, error) {
 	m := new(Message)
-	return m, m.wire.SetMap(body)
+	if err := m.wire.SetMap(body); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // NewStream makes a stream message. An error names a value that is of no primitive type.
 func NewStream(body primitive.List) (*Message, error) {
 	m := new(Message)
-	return m, m.wire.SetStream(body)
+	if err := m.wire.SetStream(body); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // NewObject makes an object message of a Java serialization stream; it keeps b.
