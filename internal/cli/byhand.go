@@ -223,7 +223,7 @@ func (f brokerFlag) having(ctx context.Context, what string, all func(*manage.St
 		near = append(near, all(x.Status)...)
 		if had := look(x.Status); had != "" {
 			have = append(have, x.asked)
-			texts = append(texts, fmt.Sprintf("broker %s (%s)", x.among(them), had))
+			texts = append(texts, fmt.Sprintf("%s (%s)", x.among(them), had))
 		}
 	}
 	switch {
@@ -231,11 +231,11 @@ func (f brokerFlag) having(ctx context.Context, what string, all func(*manage.St
 		return nil, "", message.Errorf(message.NotFound, "no running broker has %s (asked: %s)%s", what,
 			names(them), nearest(what, near))
 	case len(have) > 1 && (len(f.Broker) == 0 || !distinctNames(have)):
-		return nil, "", usageError{fmt.Sprintf("brokers %s have %s; name one with --broker NAME%s",
-			names(have), what, mark(!distinctNames(have), " and --pid PID")+
+		return nil, "", usageError{fmt.Sprintf("%s is at brokers %s; name one with --broker NAME%s",
+			what, strings.Join(texts, ", "), mark(!distinctNames(have), " and --pid PID")+
 				mark(distinctNames(have), ", or each that is meant"))}
 	}
-	return have, strings.Join(texts, ", "), nil
+	return have, "broker " + strings.Join(texts, ", broker "), nil
 }
 
 func distinctNames(them []*asked) bool {

@@ -34,14 +34,23 @@ func TestAQueueIsPurgedAndDeletedByHand(t *testing.T) {
 
 func TestOfSeveralBrokersThatHaveItOneIsNamed(t *testing.T) {
 	t.Setenv("TMPDIR", need.ShortDir(t))
-	for _, name := range []string{"a", "b"} {
+	for name, n := range map[string]string{"a": "3", "b": "1"} {
 		x := broker.Start(t, broker.Hopwire, broker.Options{Name: name})
-		expect(t, exitDone, `sent 3`, "producer", "--brokerUrl", x.URL(), "--messageCount", "3", "Q")
+		at := "--brokerUrl=" + x.URL()
+		expect(t, exitDone, `sent `+n, "producer", at, "--messageCount", n, "Q")
+		expect(t, exitDone, `received 0`, "consumer", at, "topic://T", "--durable", "--clientId", "me",
+			"--wait", "10ms")
+		expect(t, exitDone, `sent `+n, "producer", at, "topic://T", "--messageCount", n)
 	}
-	expect(t, exitUsage, `brokers a, b have queue://Q; name one with --broker NAME, or each that`,
-		"purge", "Q")
+	for _, verb := range []string{"purge", "delete"} {
+		expect(t, exitUsage, `^hopwire: queue://Q is at brokers a \(3 messages, 0 in flight, 0`+
+			` consumers\), b \(1 message, 0 in flight, 0 consumers\); name one with --broker NAME, or`,
+			verb, "Q")
+	}
+	expect(t, exitUsage, `^hopwire: durable subscription consumer-1 of me is at brokers a \(topic:`+
+		`//T, 3 messages\), b \(topic://T, 1 message\); name one`, "remove-durable", "me", "consumer-1")
 	expect(t, exitDone, `^broker a: queue://Q: 3 messages dropped\n$`, "purge", "-b", "a", "Q")
-	expect(t, exitDone, `^broker a: queue://Q is deleted.*\nbroker b: queue://Q is deleted, 3 mess`,
+	expect(t, exitDone, `^broker a: queue://Q is deleted.*\nbroker b: queue://Q is deleted, 1 mess`,
 		"delete", "-b", "a", "-b", "b", "Q")
 }
 
