@@ -45,6 +45,7 @@ func (c *Conn) establish(ctx context.Context, again bool) (*link, error) {
 				return nil, err
 			}
 			last = err
+			c.tellRetry(err, again)
 		}
 		if limit >= 0 && attempt >= max(limit, 1) {
 			return nil, fmt.Errorf("gave up after attempt %d: %w", attempt, last)
@@ -55,6 +56,20 @@ func (c *Conn) establish(ctx context.Context, again bool) (*link, error) {
 		if f.exponential {
 			delay = min(time.Duration(float64(delay)*f.multiplier), f.maxDelay)
 		}
+	}
+}
+
+// tellRetry tells the handler of a failed try. Nothing calls back before Dial returns but Dial.
+func (c *Conn) tellRetry(err error, again bool) {
+	h := c.settings.onRetry
+	switch {
+	case h == nil:
+	case !again:
+		h(err)
+	default:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.postLocked(func() { h(err) })
 	}
 }
 

@@ -90,6 +90,7 @@ type settings struct {
 	dial           DialFunc
 	onError        func(error)
 	onState        func(State, error)
+	onRetry        func(error)
 }
 
 func defaultSettings() settings {
@@ -133,4 +134,10 @@ func WithErrorHandler(handle func(error)) Option {
 // cause, nil for Resumed.
 func WithStateHandler(handle func(State, error)) Option {
 	return func(s *settings) { s.onState = handle }
+}
+
+// WithRetryHandler is told why a try to connect failed, of each address, while failover goes on
+// trying: by Dial before it returns, later while the connection is interrupted.
+func WithRetryHandler(handle func(error)) Option {
+	return func(s *settings) { s.onRetry = handle }
 }

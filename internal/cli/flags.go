@@ -160,16 +160,23 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 // dial connects; the second result takes leave.
 func dial(ctx context.Context, uri, user, password, clientID string, errOut io.Writer,
 ) (*client.Conn, func(), error) {
-	options := []client.Option{client.WithErrorHandler(func(err error) {
+	w := &waits{out: errOut}
+	options := append(w.options(), client.WithErrorHandler(func(err error) {
 		fmt.Fprintln(errOut, "hopwire:", err)
-	})}
+	}))
 	if user != "" || password != "" {
 		options = append(options, client.WithLogin(user, password))
 	}
 	if clientID != "" {
 		options = append(options, client.WithClientID(clientID))
 	}
+	w.begin(nil)
 	conn, err := client.Dial(ctx, uri, options...)
+	if err == nil {
+		w.end(conn)
+	} else {
+		w.leave()
+	}
 	var refused *client.BrokerError
 	switch {
 	case errors.Is(err, client.ErrUnavailable):
@@ -180,6 +187,7 @@ func dial(ctx context.Context, uri, user, password, clientID string, errOut io.W
 		return nil, nil, usageError{err.Error()}
 	}
 	return conn, func() {
+		defer w.leave()
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
 		defer cancel()
 		if err := conn.Close(ctx); err != nil {
