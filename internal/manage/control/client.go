@@ -66,7 +66,7 @@ func register(name, socket string) (string, error) {
 }
 
 // Running gives the brokers of this user, by name, also those that hang. Entries of brokers that
-// were killed are taken off the list.
+// were killed are taken off the list, and the sockets go that they have left in its folder.
 func Running(ctx context.Context) ([]*Client, error) {
 	dir, err := listFolder()
 	if err != nil {
@@ -111,8 +111,28 @@ func Running(ctx context.Context) ([]*Client, error) {
 			out = append(out, c)
 		}
 	}
+	sweep(ctx, dir, entries)
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, nil
+}
+
+// sweep removes the sockets that killed brokers have left in the list's folder, which is this
+// user's alone: those of our form of name, NAME.PID.sock, on which nobody listens and whose process
+// is gone. Only both together say so: a process of another namespace is not seen and listens, and
+// one that starts has its socket a moment before it listens.
+func sweep(ctx context.Context, dir string, entries []os.DirEntry) {
+	for _, e := range entries {
+		name, is := strings.CutSuffix(e.Name(), ".sock")
+		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(name), "."))
+		if !is || err != nil || pid <= 0 || e.Type() != os.ModeSocket ||
+			syscall.Kill(pid, 0) != syscall.ESRCH {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if gone(Dial("", path).reach(ctx)) {
+			os.Remove(path)
+		}
+	}
 }
 
 // pidOf gives the process that an entry of the list is of, and whether it is one.
