@@ -32,7 +32,8 @@ func byHand[T any](ctx context.Context, b *Broker, do func(by string, done func(
 	}
 }
 
-// Decide implements manage.Subject.
+// Decide commits or rolls back a prepared XA transaction without its transaction manager, durably;
+// xid is its id as a Status tells it.
 func (b *Broker) Decide(ctx context.Context, xid string, commit bool) error {
 	_, err := byHand(ctx, b, func(by string, done func(struct{}, error)) {
 		b.core.Decide(xid, commit, by, func(err error) { done(struct{}{}, err) })
@@ -40,8 +41,9 @@ func (b *Broker) Decide(ctx context.Context, xid string, commit bool) error {
 	return err
 }
 
-// Purge implements manage.Subject.
-func (b *Broker) Purge(ctx context.Context, queue string) (*manage.Purged, error) {
+// Purge drops what waits in a queue and nobody has, durably: not what is in flight, in a
+// transaction or in doubt.
+func (b *Broker) Purge(ctx context.Context, queue string) (*Purged, error) {
 	name, err := oneName(queue)
 	if err != nil {
 		return nil, err
@@ -55,8 +57,8 @@ func (b *Broker) Purge(ctx context.Context, queue string) (*manage.Purged, error
 	return manage.FromPurged(p), nil
 }
 
-// Remove implements manage.Subject.
-func (b *Broker) Remove(ctx context.Context, destination string) (*manage.Removed, error) {
+// Remove deletes a queue, or topic://NAME, with its messages, durably. The error says who uses it.
+func (b *Broker) Remove(ctx context.Context, destination string) (*Removed, error) {
 	name, err := oneName(destination)
 	if err != nil {
 		return nil, err
@@ -70,9 +72,9 @@ func (b *Broker) Remove(ctx context.Context, destination string) (*manage.Remove
 	return manage.FromRemoved(r), nil
 }
 
-// RemoveDurable implements manage.Subject.
-func (b *Broker) RemoveDurable(ctx context.Context, clientID, name string,
-) (*manage.Removed, error) {
+// RemoveDurable ends a durable subscription with what it keeps, durably. The error says that its
+// consumer is there.
+func (b *Broker) RemoveDurable(ctx context.Context, clientID, name string) (*Removed, error) {
 	r, err := byHand(ctx, b, func(by string, done func(broker.Removed, error)) {
 		b.core.RemoveSubscription(clientID, name, by, done)
 	})

@@ -55,7 +55,7 @@ func (s *Setup) Addresses() []string {
 
 // Bridges are those that the broker will have to begin with. State is "" where one is made, and
 // tells otherwise why it is not; of several addresses URI is the first that the file names.
-func (s *Setup) Bridges() []manage.Bridge {
+func (s *Setup) Bridges() []Bridge {
 	var out []manage.Bridge
 	c := s.config.Broker()
 	for _, n := range c.Networks {

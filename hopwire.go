@@ -177,8 +177,8 @@ type Broker struct {
 	home      *bridge.Home
 	edges
 
-	stop   func()      // begins to stop
-	ending atomic.Bool // nothing is started any more
+	stop   func(why string) // begins to stop
+	ending atomic.Bool      // nothing is started any more
 	done   chan struct{}
 	err    error // set before done is closed
 }
@@ -279,7 +279,7 @@ func (b *Broker) DataFolder() string {
 
 // Stop begins a clean stop: links are drained, clients closed, the store closed. Wait tells when
 // it is done.
-func (b *Broker) Stop() { b.stop() }
+func (b *Broker) Stop() { b.stop("asked to by the program") }
 
 // Wait waits until the broker has ended, and gives the reason unless it was Stop.
 func (b *Broker) Wait() error {

@@ -34,8 +34,8 @@ type edges struct {
 	inside     *transport.Inside // for this process
 	connectors []connector
 	control    *control.Server
-	stopping   chan struct{}
-	events     *eventLog // on the loop, and when that has ended
+	stopping   chan string // why
+	events     *eventLog   // on the loop, and when that has ended
 }
 
 // connector is one bridge of a networkConnector.
@@ -81,10 +81,10 @@ func (s *Setup) Open(ctx context.Context) (*Broker, error) {
 	for _, line := range warnings {
 		b.log.Warn(line)
 	}
-	b.stopping = make(chan struct{}, 1)
-	b.stop = func() {
+	b.stopping = make(chan string, 1)
+	b.stop = func(why string) {
 		select {
-		case b.stopping <- struct{}{}:
+		case b.stopping <- why:
 		default:
 		}
 	}
@@ -227,7 +227,7 @@ func (b *Broker) openControl() {
 	if b.options.NoControl {
 		return
 	}
-	server, socket, err := control.Listen(b.config.Name, b.DataFolder(), b)
+	server, socket, err := control.Listen(b.config.Name, b.DataFolder(), managed{b})
 	if err != nil {
 		b.log.Warn("hopwire status, explain and stop will not find this broker", "error", err)
 		return
@@ -262,8 +262,8 @@ func (b *Broker) watch(ctx context.Context, failed <-chan error) {
 	select {
 	case <-ctx.Done():
 		b.log.Info("stopping", "why", context.Cause(ctx).Error())
-	case <-b.stopping:
-		b.log.Info("stopping", "why", "asked to (hopwire stop)")
+	case why := <-b.stopping:
+		b.log.Info("stopping", "why", why)
 	case err = <-failed:
 		err = fmt.Errorf("broker %s: the store failed: %w", b.config.Name, err)
 		b.log.Error("stopping", "why", err.Error())
@@ -276,8 +276,8 @@ func (b *Broker) errEnded() error {
 	return message.Errorf(message.Unavailable, "broker %s has ended", b.config.Name)
 }
 
-// Bridges tells how the bridges stand.
-func (b *Broker) Bridges() []manage.Bridge {
+// Bridges tells how the bridges stand; it waits up to 10 s for the broker's turn.
+func (b *Broker) Bridges() []Bridge {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	var out []manage.Bridge
@@ -298,11 +298,9 @@ func (b *Broker) bridges() []manage.Bridge {
 	return out
 }
 
-// Presence implements manage.Subject.
-func (b *Broker) Presence() *manage.Presence { return &manage.Presence{} }
-
-// Status implements manage.Subject.
-func (b *Broker) Status(ctx context.Context) (*manage.Status, error) {
+// Status tells how the broker stands. It waits for the broker's turn, which an overloaded one gives
+// late; the error says that the broker has ended or the context has.
+func (b *Broker) Status(ctx context.Context) (*Status, error) {
 	s := &manage.Status{Version: Version, PID: pid, Compat: b.compat, DataFolder: b.DataFolder(),
 		Position: b.options.Position,
 		UptimeMs: time.Since(b.started).Milliseconds()}
@@ -326,8 +324,9 @@ func (b *Broker) Status(ctx context.Context) (*manage.Status, error) {
 	return s, nil
 }
 
-// Explain implements manage.Subject.
-func (b *Broker) Explain(ctx context.Context, queue, id string) (*manage.Explanation, error) {
+// Explain tells why the messages of a queue are where they are, or that with an id alone; "" is all
+// of them. Of topic://NAME it tells of the durable subscriptions.
+func (b *Broker) Explain(ctx context.Context, queue, id string) (*Explanation, error) {
 	name, _ := message.ParseDestination(queue, message.Queue)
 	var wanted *message.MessageID
 	if id != "" {

@@ -14,7 +14,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"hopwire"
-	"hopwire/internal/manage"
 	"hopwire/internal/rungroup"
 )
 
@@ -236,7 +235,7 @@ func (o *openings) tell(out io.Writer, position int, text string) (ready bool) {
 // ways are those to and from a broker: one that runs, or one that its setup would make.
 type ways interface {
 	Addresses() []string
-	Bridges() []manage.Bridge
+	Bridges() []hopwire.Bridge
 }
 
 // describe tells in a few lines what a broker is.
