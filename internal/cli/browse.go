@@ -26,6 +26,7 @@ type browseCommand struct {
 	Exclude  []string `name:"xmsgsel" sep:"none" help:"Leave out what this selector fits."`
 	Parts    []string `short:"V" help:"Parts to show: header, custom, body."`
 	View     []string `help:"Names of the headers and properties to show."`
+	Count    bool     `help:"Print only how many messages there are."`
 }
 
 // pageSize is the maxBrowsePageSize of a policyEntry that does not set it. Who sees fewer sees all,
@@ -63,16 +64,16 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 			fmt.Fprintf(s.out, "%s does not exist on this broker\n", name)
 			continue
 		}
-		n, err := c.browse(ctx, session, q, s.out)
+		n, seen, err := c.browse(ctx, session, q, s.out)
 		if shown += n; ctx.Err() != nil {
-			return interruptedError{"showed " + count(shown, "message")}
+			return interruptedError{"saw " + count(shown, "message")}
 		}
 		if err != nil {
 			return err
 		}
 		page := ""
-		if n >= pageSize {
-			page = " (the broker shows at most maxBrowsePageSize)"
+		if seen >= pageSize {
+			page = "; there may be more: the broker shows at most maxBrowsePageSize"
 		}
 		fmt.Fprintf(s.out, "%s: %s%s\n", name, count(n, "message"), page)
 	}
@@ -103,10 +104,10 @@ func (c *browseCommand) queues() ([]*client.Destination, error) {
 	return out, nil
 }
 
-// browse shows one queue and counts what it showed.
+// browse shows one queue and counts what it showed, and what it saw.
 func (c *browseCommand) browse(ctx context.Context, session *client.Session,
 	queue *client.Destination, out io.Writer,
-) (int, error) {
+) (n, seen int, err error) {
 	excluded := map[string]bool{}
 	for _, x := range c.Exclude {
 		err := each(ctx, session, queue, selector([]string{x}), func(m *client.Message) error {
@@ -114,18 +115,19 @@ func (c *browseCommand) browse(ctx context.Context, session *client.Session,
 			return nil
 		})
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	n := 0
-	err := each(ctx, session, queue, selector(c.Select), func(m *client.Message) error {
-		if excluded[m.ID] {
+	err = each(ctx, session, queue, selector(c.Select), func(m *client.Message) error {
+		if seen++; excluded[m.ID] {
 			return nil
 		}
-		n++
+		if n++; c.Count {
+			return nil
+		}
 		return c.show(out, m)
 	})
-	return n, err
+	return n, seen, err
 }
 
 // each calls f with the messages of a queue that a selector fits.

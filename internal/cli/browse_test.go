@@ -52,6 +52,34 @@ func TestProducerConsumerAndBrowseTakeEachOthersNames(t *testing.T) {
 	expect(t, 0, `received 0 messages from topic://T`, "consumer", amq, "--wait", "1ms", "topic://T")
 }
 
+func TestWhoNamesABrokerToAClientIsToldOfItsAddress(t *testing.T) {
+	for _, verb := range []string{"producer", "consumer", "browse"} {
+		for _, flag := range []string{"-b", "--broker", "--broker=shop", "--pid"} {
+			expect(t, exitUsage, `^hopwire: `+verb+` takes --brokerUrl, the address of a broker; `+
+				`[^\n]*\n$`, verb, flag, "shop")
+		}
+	}
+	expect(t, exitUsage, `^hopwire: unknown flag --frob`, "producer", "--frob")
+}
+
+func TestBrowseCounts(t *testing.T) {
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "one"})
+	at := "--brokerUrl=" + b.URL()
+	for q, n := range map[string]string{"Q": "5", "MANY": "400"} {
+		expect(t, exitDone, `sent `+n+` messages`, "producer", at, q, "--messageCount", n)
+	}
+	expect(t, exitDone, `sent 1 messages?`, "producer", at, "Q", "--messageCount", "1",
+		"--messagePriority", "7")
+	expect(t, exitDone, `^queue://Q: 6 messages\nqueue://NO does not exist on this broker\n$`,
+		"browse", at, "--count", "Q", "NO")
+	expect(t, exitDone, `^queue://Q: 1 message\n$`, "browse", at, "--count", "Q", "--msgsel",
+		"JMSPriority = 7")
+	for _, counts := range [][]string{{"--count"}, {"-Vheader", "--view=NONE"}} {
+		expect(t, exitDone, `^queue://MANY: 400 messages; there may be more: the broker shows at most`+
+			` maxBrowsePageSize$`, append([]string{"browse", at, "MANY"}, counts...)...)
+	}
+}
+
 func TestAConsumerThatGetsFewerThanAskedFails(t *testing.T) {
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "one"})
 	at := "--brokerUrl=" + b.URL()

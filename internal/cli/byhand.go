@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -275,7 +276,7 @@ func confirm(s *streams, what string) error {
 	if err != nil {
 		fmt.Fprintln(s.err)
 	}
-	return usageError{"nothing was done"}
+	return errors.New("nothing was changed")
 }
 
 // isSeen reports whether somebody sits before what is read.

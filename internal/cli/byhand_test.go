@@ -89,6 +89,9 @@ func TestSomebodyAtATerminalIsAsked(t *testing.T) {
 		if (err == nil) != yes || !strings.HasPrefix(out.String(), "purge it? It cannot be undone. ") {
 			t.Errorf("%q: %v, asked %q", answer, err, out.String())
 		}
+		if !yes && (exitCode(err) != exitFailed || err.Error() != "nothing was changed") {
+			t.Errorf("%q: exit code %d with %v", answer, exitCode(err), err)
+		}
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {

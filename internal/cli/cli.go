@@ -99,7 +99,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		return exitUsage
 	}
 	if err != nil {
-		err = inOurWords(err)
+		err = inOurWords(err, args[0])
 		fmt.Fprintf(errOut, "hopwire: %v; see hopwire help%s\n", err, verb(parser, args[0]))
 		return exitUsage
 	}
@@ -155,10 +155,20 @@ func (o *output) lost() error {
 	return o.err
 }
 
+var notHere = regexp.MustCompile(`^unknown flag (-b|--broker|--pid)\b`)
+
 var belowZero = regexp.MustCompile(`^(--\w+): expected int value but got "(-\d+)"`)
 
-// inOurWords says what kong says of a negative number, which it takes for an option.
-func inOurWords(err error) error {
+// dialling are the commands that connect as a client, by an address and not by a broker's name.
+var dialling = []string{"producer", "consumer", "browse"}
+
+// inOurWords says what kong says of a negative number, which it takes for an option, and of an
+// option that other commands have.
+func inOurWords(err error, verb string) error {
+	if slices.Contains(dialling, verb) && notHere.MatchString(err.Error()) {
+		return usageError{verb + " takes --brokerUrl, the address of a broker;" +
+			" -b, --broker and --pid are for commands that ask brokers of this machine"}
+	}
 	if parts := belowZero.FindStringSubmatch(err.Error()); parts != nil {
 		return usageError{fmt.Sprintf("%s %s; it may not be negative", parts[1], parts[2])}
 	}
