@@ -60,7 +60,11 @@ func (x *slave) end(err error) error {
 	case x.line != "" && err == nil:
 		x.log.Info("took over", "folder", x.setup.Folder())
 	case x.line != "":
-		x.log.Info("stopped while it waited as slave", "what", err.Error())
+		why := err
+		if cause := context.Cause(x.ctx); cause != nil {
+			why = cause // the log has told what it waited for
+		}
+		x.log.Info("stopped while it waited as slave", "folder", x.setup.Folder(), "why", why.Error())
 	}
 	return err
 }
@@ -100,4 +104,12 @@ func (x *slave) RemoveDurable(context.Context, string, string) (*manage.Removed,
 }
 
 // Stop implements manage.Subject.
-func (x *slave) Stop() { x.cancel(ErrStopped) }
+func (x *slave) Stop() { x.cancel(askedError{}) }
+
+// askedError is why a wait ended that somebody ended by the control socket.
+type askedError struct{}
+
+func (askedError) Error() string { return "asked to (hopwire stop)" }
+
+// Is makes it an ErrStopped.
+func (askedError) Is(target error) bool { return target == ErrStopped }

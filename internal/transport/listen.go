@@ -44,7 +44,8 @@ func Listen(text string, log *slog.Logger) (*Listener, error) {
 	}
 	l, err := net.Listen("tcp", u.Address())
 	if err != nil {
-		return nil, message.Errorf(message.Unavailable, "connector %s: %w", u, err)
+		return nil, &message.Error{Kind: message.Unavailable, Cause: err,
+			Text: u.String() + ": " + reason(err, 0)}
 	}
 	return NewListener(l, u, o, log), nil
 }
