@@ -32,9 +32,7 @@
 // several goroutines. A Message belongs to one goroutine at a time. Functions given to the package
 // (handlers, confirmations) may call it; Session.Close and Conn.Close, which wait for message
 // handlers, return ErrOwnHandler to them.
-//
-// # Size
-//
+package client
+
 // It has a little over 4,000 lines: connection, sessions and failover are one state under one lock,
 // which a split would have to export.
-package client

@@ -164,8 +164,8 @@ func TestALargePackageIsArguedFor(t *testing.T) {
 	for i := range 9 {
 		tree[fmt.Sprintf("client/%d.go", i)] = &fstest.MapFile{Data: []byte(lines(450, 2, "f"))}
 	}
-	for _, excuse := range []string{"", "It has more than 4,000 lines, for it is a fake."} {
-		tree["client/doc.go"] = &fstest.MapFile{Data: []byte("// Package p. " + excuse + "\npackage p\n")}
+	for _, excuse := range []string{"", "\n// It has more than 4,000 lines, for it is a fake."} {
+		tree["client/doc.go"] = &fstest.MapFile{Data: []byte("// Package p.\npackage p\n" + excuse)}
 		findings, err := Check(tree)
 		if err != nil {
 			t.Fatal(err)

@@ -37,6 +37,7 @@ type pkg struct {
 	path  string // below the module, "." for the root
 	files []*file
 	doc   string // package comments, joined
+	aside string // all comments of doc.go: what is said there is not all for users
 }
 
 // checker collects what is found in a tree.
@@ -138,6 +139,11 @@ func (c *checker) parse(tree fs.FS, p *pkg, name string) error {
 	p.files = append(p.files, f)
 	if parsed.Doc != nil {
 		p.doc += parsed.Doc.Text()
+	}
+	if path.Base(name) == "doc.go" {
+		for _, c := range parsed.Comments {
+			p.aside += c.Text()
+		}
 	}
 	return nil
 }
