@@ -38,7 +38,13 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		return usageError{err.Error()}
 	}
-	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
+	logTo, release := s.err, func() {}
+	if logSeen(s, level) {
+		h := hold(s.err)
+		logTo, release = h, h.release
+	}
+	defer release()
+	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: level}))
 	manager := serviceManager{log}
 	options := hopwire.Options{
 		Compat: c.Compat, Defines: c.Define, NoWait: c.NoWait,
@@ -46,6 +52,7 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 		StrictListeners: c.StrictListeners,
 		Log:             log,
 		OnWait: func(line string) {
+			release()
 			manager.started(line)
 			if !logSeen(s, level) {
 				fmt.Fprintln(s.out, line)
@@ -86,7 +93,10 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 		return nil
 	}
 	defer context.AfterFunc(ctx, manager.stopping)()
-	return runBrokers(ctx, s.out, setups, func() { manager.started("ready") })
+	return runBrokers(ctx, s.out, setups, func() {
+		release()
+		manager.started("ready")
+	})
 }
 
 // fileOf is the path of a file that is named as it is for ActiveMQ: with or without xbean:, file:
