@@ -37,6 +37,8 @@ type (
 	Explanation = manage.Explanation
 	// ExplanationRow is one reason that holds for a number of messages.
 	ExplanationRow = manage.ExplanationRow
+	// Oldest is the oldest of a number of messages.
+	Oldest = manage.Oldest
 	// ExplanationOfWay says why a bridge takes nothing from the queue.
 	ExplanationOfWay = manage.ExplanationOfWay
 	// Refusal is what a user was refused at a destination.
