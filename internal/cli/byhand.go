@@ -12,6 +12,7 @@ import (
 
 	"hopwire/internal/manage"
 	"hopwire/internal/message"
+	"hopwire/internal/rungroup"
 )
 
 // forceFlag is asking before something is lost, or not.
@@ -42,7 +43,7 @@ func (c *purgeCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.sure(s, "purge "+name.String()+" of "+text); err != nil {
+	if err := c.sure(ctx, s, "purge "+name.String()+" of "+text); err != nil {
 		return err
 	}
 	return doEach(ctx, s, them, func(ctx context.Context, a *asked) (string, error) {
@@ -98,7 +99,7 @@ func (c *deleteCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.sure(s, "delete "+name.String()+" of "+text); err != nil {
+	if err := c.sure(ctx, s, "delete "+name.String()+" of "+text); err != nil {
 		return err
 	}
 	return doEach(ctx, s, them, func(ctx context.Context, a *asked) (string, error) {
@@ -145,7 +146,7 @@ func (c *removeDurableCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.sure(s, "end durable subscription "+key+" of "+text); err != nil {
+	if err := c.sure(ctx, s, "end durable subscription "+key+" of "+text); err != nil {
 		return err
 	}
 	return doEach(ctx, s, them, func(ctx context.Context, a *asked) (string, error) {
@@ -254,29 +255,44 @@ func doEach(ctx context.Context, s *streams, them []*asked,
 	for _, line := range done {
 		fmt.Fprintln(s.out, line)
 	}
+	if err != nil && ctx.Err() != nil {
+		return interruptedError{"a broker that was asked goes on with it"}
+	}
 	return err
 }
 
 // sure asks whether that is to be done, on a terminal.
-func (f forceFlag) sure(s *streams, what string) error {
+func (f forceFlag) sure(ctx context.Context, s *streams, what string) error {
 	if f.Force || !isSeen(s.in) {
 		return nil
 	}
-	return confirm(s, what)
+	return confirm(ctx, s, what)
 }
 
-// confirm wants a yes.
-func confirm(s *streams, what string) error {
+// confirm wants a yes. A signal is none.
+func confirm(ctx context.Context, s *streams, what string) error {
 	fmt.Fprintf(s.err, "%s? It cannot be undone. [y/N] ", what)
-	line, err := bufio.NewReader(s.in).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
+	answer := make(chan string, 1)
+	rungroup.New(context.Background()).Go("answer", func(context.Context) error {
+		line, _ := bufio.NewReader(s.in).ReadString('\n') // without one it is no yes
+		answer <- line
 		return nil
-	}
-	if err != nil {
+	})
+	no := interruptedError{"nothing was changed"}
+	select {
+	case <-ctx.Done():
 		fmt.Fprintln(s.err)
+		return no
+	case line := <-answer:
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return nil
+		}
+		if !strings.HasSuffix(line, "\n") {
+			fmt.Fprintln(s.err)
+		}
+		return errors.New(no.done)
 	}
-	return errors.New("nothing was changed")
 }
 
 // isSeen reports whether somebody sits before what is read.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -85,13 +87,27 @@ func TestSomebodyAtATerminalIsAsked(t *testing.T) {
 	for answer, yes := range map[string]bool{"y\n": true, "YES\n": true, "n\n": false, "\n": false,
 		"": false} {
 		var out strings.Builder
-		err := confirm(&streams{in: strings.NewReader(answer), err: &out}, "purge it")
+		err := confirm(t.Context(), &streams{in: strings.NewReader(answer), err: &out}, "purge it")
 		if (err == nil) != yes || !strings.HasPrefix(out.String(), "purge it? It cannot be undone. ") {
 			t.Errorf("%q: %v, asked %q", answer, err, out.String())
 		}
 		if !yes && (exitCode(err) != exitFailed || err.Error() != "nothing was changed") {
 			t.Errorf("%q: exit code %d with %v", answer, exitCode(err), err)
 		}
+	}
+	typed, never := io.Pipe()
+	defer never.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	err := confirm(ctx, &streams{in: typed, err: io.Discard}, "purge it")
+	if soFar(err) != "; nothing was changed" {
+		t.Errorf("interrupted at the question: %v", err)
+	}
+	them := []*asked{{}, {}}
+	if got, err := every(ctx, them, func(context.Context, *asked) (int, error) {
+		return 1, nil
+	}); err == nil || len(got) > 0 {
+		t.Errorf("interrupted before anybody is asked: %v, %v", got, err)
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -89,6 +89,11 @@ func atOnce(ctx context.Context, them []*asked, f func(context.Context, *asked))
 func every[T any](ctx context.Context, them []*asked, f func(context.Context, *asked) (T, error),
 ) ([]T, error) {
 	answers := make([]T, len(them))
+	for _, a := range them {
+		if err := context.Cause(ctx); err != nil && a.err == nil {
+			a.err = err // nobody is asked
+		}
+	}
 	atOnce(ctx, them, func(ctx context.Context, a *asked) {
 		if a.err != nil {
 			return

@@ -45,19 +45,12 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer release()
 	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: level}))
-	manager := serviceManager{log}
+	manager := &serviceManager{log: log, up: make([]bool, len(c.Files))}
 	options := hopwire.Options{
 		Compat: c.Compat, Defines: c.Define, NoWait: c.NoWait,
 		IgnoreSecurity: c.IgnoreSecurity, IgnoreUnknownPlugins: c.IgnoreUnknownPlugins,
 		StrictListeners: c.StrictListeners,
 		Log:             log,
-		OnWait: func(line string) {
-			release()
-			manager.started(line)
-			if !logSeen(s, level) {
-				fmt.Fprintln(s.out, line)
-			}
-		},
 	}
 	var setups []*hopwire.Setup
 	for i, f := range c.Files {
@@ -66,6 +59,13 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		options.Position = i
+		options.OnWait = func(line string) {
+			release()
+			manager.started(i, line)
+			if !logSeen(s, level) {
+				fmt.Fprintln(s.out, line)
+			}
+		}
 		setup, err := hopwire.Load(file, options)
 		if err != nil {
 			return fileError{err}
@@ -92,11 +92,7 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 		}
 		return nil
 	}
-	defer context.AfterFunc(ctx, manager.stopping)()
-	return runBrokers(ctx, s.out, setups, func() {
-		release()
-		manager.started("ready")
-	})
+	return runBrokers(ctx, s.out, setups, manager, release)
 }
 
 // fileOf is the path of a file that is named as it is for ActiveMQ: with or without xbean:, file:
@@ -147,9 +143,12 @@ func distinct(setups []*hopwire.Setup) error {
 // runBrokers runs brokers until all have ended. Each opens by itself: one that waits as a slave
 // keeps none of the others from starting. The first that fails ends all. ready is called when all
 // are open.
-func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup, ready func()) error {
+func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup,
+	manager *serviceManager, ready func(),
+) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer context.AfterFunc(ctx, manager.stopping)()
 	opened := newOpenings(len(setups))
 	boundHeap(setups)
 	memory := rungroup.New(ctx)
@@ -173,6 +172,7 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup, rea
 				if opened.tell(out, i, describe(setup, b)) {
 					ready()
 				}
+				manager.started(i, "ready")
 			}
 			if err := b.Wait(); err != nil {
 				cancel(brokerFailed(setup, err))

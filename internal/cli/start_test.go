@@ -73,6 +73,11 @@ func TestABrokerThatFailsIsWhyTheOthersOfItsProcessStop(t *testing.T) {
 func TestTheServiceManagerHearsOfTheStart(t *testing.T) {
 	dir := need.ShortDir(t)
 	t.Setenv("TMPDIR", dir)
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
 	socket, err := net.ListenUnixgram("unixgram",
 		&net.UnixAddr{Name: filepath.Join(dir, "n"), Net: "unixgram"})
 	if err != nil {
@@ -98,14 +103,27 @@ func TestTheServiceManagerHearsOfTheStart(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	taken := filepath.Join(dir, "taken.xml")
+	_, number, _ := strings.Cut(port.Addr().String(), ":")
+	text = strings.NewReplacer(`"m"`, `"t"`, `:0"`, `:`+number+`"`).Replace(text)
+	if err := os.WriteFile(taken, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var running sync.WaitGroup
 	running.Go(func() { expect(t, 0, `^ready\n.*^stopped\n`, "start", file) })
 	hear("READY=1\nSTATUS=ready")
 	expect(t, 0, `stopped`, "stop", "--broker", "m")
 	running.Wait()
-	serviceManager{slog.Default()}.started("slave: store in use\n")
-	hear("READY=1\nSTATUS=slave: store in use")
-	serviceManager{slog.Default()}.stopping()
+	two := &serviceManager{log: slog.Default(), up: make([]bool, 2)}
+	two.started(1, "slave: store in use\n")
+	two.stopping() // is heard next: one of two has not started
+	hear("STOPPING=1")
+	two.started(0, "ready")
+	hear("READY=1\nSTATUS=ready")
+	out, code := play(t, "start", file, taken)
+	if code != exitUnavailable {
+		t.Errorf("start exits with %d and prints\n%s", code, out)
+	}
 	hear("STOPPING=1")
 }
 
