@@ -15,7 +15,7 @@ import (
 // Bytes turn on the disk below the bodies of some messages: those are lost, and told so; the others
 // are read, all can be removed, and the log is not flooded.
 func TestADamagedBlockTakesTheBodiesInItAlone(t *testing.T) {
-	const count, size, piece = 40, 100_000, 20_000
+	const count, size, piece = 40, 20_000, 3_000
 	dir := t.TempDir()
 	warnings := 0
 	reopen := func() *disk.Store {
