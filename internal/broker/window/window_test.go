@@ -247,3 +247,22 @@ func TestARangeMayCrossDestinations(t *testing.T) {
 		}
 	}
 }
+
+// A JMS client that goes on while a branch of its is prepared names that one's messages, too, and
+// counts them.
+func TestATransactionNamesWhatAnotherHolds(t *testing.T) {
+	for count, want := range map[int]bool{4: true, 2: true, 3: false, 5: false} {
+		w := filled(10, 5)
+		first := inTx(ack(message.StandardAck, 1, 2, 2))
+		r, err := w.Find(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Hold(r, first.Transaction, func(*Entry[int]) {})
+		next := ack(message.StandardAck, 1, 4, count)
+		next.Transaction = message.TransactionID{Connection: "c", Value: 2}
+		if _, err := w.Find(next); (err == nil) != want {
+			t.Errorf("a count of %d: %v", count, err)
+		}
+	}
+}
