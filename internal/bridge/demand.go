@@ -28,7 +28,7 @@ type member struct {
 //	          when it is time to ask again: active, suppressed or refused; without members: gone
 //	active    without members: draining; when another bridge serves all of them: yielding
 //	draining  when a consumer comes: active; after the last answer, or drainTimeout: gone
-//	yielding  after the last answer, or drainTimeout: suppressed; without members: gone
+//	yielding  after the last answer, or drainTimeout: suppressed, or gone when it has no members
 type demandState uint8
 
 const (

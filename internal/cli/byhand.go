@@ -37,22 +37,14 @@ func (c *purgeCommand) Run(ctx context.Context, s *streams) error {
 		return usageError{fmt.Sprintf("%s is a topic, which keeps no messages; hopwire remove-durable"+
 			" ends a durable subscription with what it keeps", name)}
 	}
-	them, text, err := c.having(ctx, name.String(), destinationsOf, func(st *manage.Status) string {
-		return has(st, name.String())
-	})
-	if err != nil {
-		return err
-	}
-	if err := c.sure(ctx, s, "purge "+name.String()+" of "+text); err != nil {
-		return err
-	}
-	return doEach(ctx, s, them, func(ctx context.Context, a *asked) (string, error) {
+	do := func(ctx context.Context, a *asked) (string, error) {
 		p, err := a.Purge(ctx, name.String())
 		if err != nil {
 			return "", err
 		}
 		return purged(name.String(), p), nil
-	})
+	}
+	return ofDestination(ctx, s, c.brokerFlag, c.forceFlag, "purge", name, do)
 }
 
 // purged tells what became of a queue.
@@ -93,22 +85,14 @@ func (c *deleteCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	them, text, err := c.having(ctx, name.String(), destinationsOf, func(st *manage.Status) string {
-		return has(st, name.String())
-	})
-	if err != nil {
-		return err
-	}
-	if err := c.sure(ctx, s, "delete "+name.String()+" of "+text); err != nil {
-		return err
-	}
-	return doEach(ctx, s, them, func(ctx context.Context, a *asked) (string, error) {
+	do := func(ctx context.Context, a *asked) (string, error) {
 		r, err := a.Remove(ctx, name.String())
 		if err != nil {
 			return "", err
 		}
 		return name.String() + " is deleted" + dropped(r), nil
-	})
+	}
+	return ofDestination(ctx, s, c.brokerFlag, c.forceFlag, "delete", name, do)
 }
 
 // dropped tells what went with something that was removed.
@@ -156,6 +140,22 @@ func (c *removeDurableCommand) Run(ctx context.Context, s *streams) error {
 		}
 		return "durable subscription " + key + " is removed" + dropped(r), nil
 	})
+}
+
+// ofDestination has the brokers that are meant do something to one destination, when whoever sits
+// there is sure.
+func ofDestination(ctx context.Context, s *streams, which brokerFlag, force forceFlag, verb string,
+	name message.Destination, do func(context.Context, *asked) (string, error),
+) error {
+	them, text, err := which.having(ctx, name.String(), destinationsOf,
+		func(st *manage.Status) string { return has(st, name.String()) })
+	if err != nil {
+		return err
+	}
+	if err := force.sure(ctx, s, verb+" "+name.String()+" of "+text); err != nil {
+		return err
+	}
+	return doEach(ctx, s, them, do)
 }
 
 // oneNamed reads the name of one destination.

@@ -5,31 +5,12 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"hopwire/test/interop/broker"
 	"hopwire/test/wait"
 )
-
-// heard is an output that is looked at while it is written.
-type heard struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (h *heard) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.Write(p)
-}
-
-func (h *heard) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.String()
-}
 
 // A command that Ctrl-C ends says in one line what it had done.
 func TestACommandThatIsInterruptedSaysInALineWhatItDid(t *testing.T) {
@@ -62,7 +43,7 @@ func TestACommandThatIsInterruptedSaysInALineWhatItDid(t *testing.T) {
 			[]string{"consumer", at, "--wait", "0", "NONE"},
 		},
 	} {
-		var out heard
+		var out wait.Output
 		done := make(chan int)
 		go func() { done <- Main(c.args, strings.NewReader(""), &out, &out) }()
 		wait.For(t, patience, "begun", func() (string, bool) { return out.String(), c.begun() })

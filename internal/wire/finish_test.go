@@ -71,35 +71,26 @@ func TestAFinishedSessionSaysTheEndAndStillReceives(t *testing.T) {
 	})
 }
 
-func TestAFinishedSessionWaitsForItsPeerToCloseForTwoSeconds(t *testing.T) {
-	finishing(t, func(b *bench, f *far) {
-		f.listen()
-		time.Sleep(closeLinger - time.Millisecond)
-		synctest.Wait()
-		if _, down := b.heard(); len(down) != 0 {
-			t.Fatalf("down too early: %v", down)
-		}
-		time.Sleep(2 * time.Millisecond)
-		synctest.Wait()
-		if _, down := b.heard(); len(down) != 1 {
-			t.Error("a peer that does not close keeps the session")
-		}
-	})
-}
-
-func TestAFinishedSessionGivesUpAPeerThatDoesNotRead(t *testing.T) {
-	finishing(t, func(b *bench, _ *far) {
-		time.Sleep(closeTimeout - time.Millisecond)
-		synctest.Wait()
-		if _, down := b.heard(); len(down) != 0 || b.half.Load() {
-			t.Fatalf("down too early: %v", down)
-		}
-		time.Sleep(2 * time.Millisecond)
-		synctest.Wait()
-		if _, down := b.heard(); len(down) != 1 {
-			t.Error("a peer that reads nothing keeps the session")
-		}
-	})
+// A peer that reads has the time of closeLinger to close, one that does not read that of
+// closeTimeout to read.
+func TestAFinishedSessionWaitsForItsPeerOnlySoLong(t *testing.T) {
+	for reads, patience := range map[bool]time.Duration{true: closeLinger, false: closeTimeout} {
+		finishing(t, func(b *bench, f *far) {
+			if reads {
+				f.listen()
+			}
+			time.Sleep(patience - time.Millisecond)
+			synctest.Wait()
+			if _, down := b.heard(); len(down) != 0 || b.half.Load() != reads {
+				t.Fatalf("reads %v: down too early: %v; the end was said: %v", reads, down, b.half.Load())
+			}
+			time.Sleep(2 * time.Millisecond)
+			synctest.Wait()
+			if _, down := b.heard(); len(down) != 1 {
+				t.Errorf("a peer keeps the session that does no more (reads %v)", reads)
+			}
+		})
+	}
 }
 
 func TestACloseBehindAFinishEndsAtOnce(t *testing.T) {

@@ -89,8 +89,7 @@ func (r *frameRoom) ask(l *loan, n int64) <-chan struct{} {
 	if r.limit > 0 && l.has == l.side && l.has+n <= sideFrame && r.side+n <= r.limit/sidePart {
 		r.side += n
 		l.side += n
-		r.used -= n // grant counts it there
-		r.grant(l)
+		l.give()
 		return nil
 	}
 	if l == r.first || len(r.waiting) == 0 && r.fits(l) {
@@ -111,6 +110,11 @@ func (r *frameRoom) fits(l *loan) bool { return r.limit == 0 || r.used+l.want <=
 
 func (r *frameRoom) grant(l *loan) {
 	r.used += l.want
+	l.give()
+}
+
+// give tells the loan that it has what it wants.
+func (l *loan) give() {
 	l.has += l.want
 	l.want, l.seen = 0, -1
 	if l.turn != nil {

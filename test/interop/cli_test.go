@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -76,26 +74,8 @@ func (d *desk) run(code int, says string, args ...string) {
 type started struct {
 	*desk
 	cmd   *exec.Cmd
-	out   output
+	out   wait.Output
 	ended chan struct{}
-}
-
-// output is what a process says, read while it runs.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 func (d *desk) start(args ...string) *started {
