@@ -145,10 +145,8 @@ func (d *Decoder) decodedAnswer(x openwire.DataStructure) message.Command {
 			Exception: throwableIn(x.Exception),
 		}
 		if c.Exception == nil {
-			c.Exception = &message.Throwable{
-				Class:   "javax.jms.JMSException",
-				Message: "the peer gave no reason",
-			}
+			c.Exception = message.Exception(message.Errorf(message.Internal,
+				"the peer gave no reason"))
 		}
 		return c
 	case *openwire.IntegerResponse:

@@ -56,10 +56,8 @@ func (k *connection) refuseNotification(u *message.Unknown) {
 	if u.ResponseRequired {
 		k.session.Send(&message.Response{
 			Correlation: u.CommandID,
-			Exception: &message.Throwable{
-				Class:   "javax.jms.JMSException",
-				Message: "MessageDispatchNotification is for slaves of a master; this broker is none",
-			},
+			Exception: message.Exception(message.Errorf(message.Protocol,
+				"MessageDispatchNotification is for slaves of a master; this broker is none")),
 		})
 	}
 }
@@ -71,9 +69,7 @@ func (k *connection) duplex(info *message.BrokerInfo) {
 		k.l.opt.Log.Warn("a duplex bridge was refused", slog.String("connector", k.l.opt.Name),
 			slog.String("remote", k.remote), slog.String("peer", info.Name),
 			slog.String("error", err.Error()))
-		k.session.Send(&message.ConnectionError{Exception: &message.Throwable{
-			Class: "javax.jms.JMSException", Message: err.Error(),
-		}})
+		k.session.Send(&message.ConnectionError{Exception: message.Exception(err)})
 		k.session.Close(err.Error())
 		return
 	}
