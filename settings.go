@@ -76,9 +76,12 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 func frameMemory(memoryLimit int64) int64 { return cmp.Or(memoryLimit, nominalHeap()) / frameShare }
 
 // MemoryBytes is about what the broker takes of memory at its limits, garbage not counted:
-// memoryUsage, frames that are read, and restBytes.
+// memoryUsage, frames that are read, and restBytes. It is 0 when memoryUsage has no limit.
 func (s *Setup) MemoryBytes() int64 {
 	n := limit(s.config.Broker().Usage.Memory, nominalHeap())
+	if n == 0 {
+		return 0
+	}
 	return n + frameMemory(n) + restBytes
 }
 

@@ -208,7 +208,7 @@ func TestWhatCannotStartIsRefusedWithItsPlace(t *testing.T) {
 		uri("static:(tcp://h:1?wireFormat.cacheEnabled=true&amp;" +
 			"wireFormat.cacheSize=9)"): "cacheSize",
 		uri("static:(tcp://h:1?soTimeout=-1)"):       "soTimeout",
-		listener("tcp://h:1?wireFormat.version=99"):  "version=99",
+		listener("tcp://h:1?wireFormat.version=99"):  "wireFormat.version",
 		listener("tcp://h:1?transport.soTimeout=-1"): "soTimeout",
 	} {
 		_, err := load(t, "", content)
@@ -223,6 +223,30 @@ func TestWhatCannotStartIsRefusedWithItsPlace(t *testing.T) {
 	} {
 		if _, err := load(t, "", fine); err != nil {
 			t.Errorf("%s: %v", fine, err)
+		}
+	}
+}
+
+// In ActiveMQ a usage of limit 0 is never full, and percentOfJvmHeap="0" sets no limit.
+func TestAUsageOfNothingIsNoLimit(t *testing.T) {
+	for _, attribute := range []string{`limit="0"`, `percentLimit="0"`, `percentOfJvmHeap="0"`} {
+		for _, name := range []string{"memoryUsage", "storeUsage"} {
+			if strings.Contains(attribute, "percent") &&
+				(name == "memoryUsage") != strings.Contains(attribute, "Heap") {
+				continue
+			}
+			s, err := load(t, "", fmt.Sprintf(`<systemUsage><systemUsage><%s><%[1]s %s/></%[1]s>`+
+				`</systemUsage></systemUsage>`, name, attribute))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := s.config.Broker()
+			is := map[string]int64{"storeUsage": storeLimit(b),
+				"memoryUsage": brokerOptions(b, "", "").MemoryLimitBytes}[name]
+			if is != 0 || name == "memoryUsage" && s.MemoryBytes() != 0 {
+				t.Errorf("%s on <%s> is a limit of %d bytes, and of %d of memory", attribute, name, is,
+					s.MemoryBytes())
+			}
 		}
 	}
 }

@@ -149,8 +149,8 @@ func TestAWrongFileIsAUsageErrorWithItsPlace(t *testing.T) {
 		`<networkConnectors><networkConnector uri="static:(tcp://h:1)"
 			advisoryAckPercentage="0"/></networkConnectors>`: `activemq.xml:3:\d+: advisoryAck`,
 		`<transportConnectors><transportConnector
-			uri="tcp://127.0.0.1:0?wireFormat.version=99"/></transportConnectors>`: `activemq.xml:2:\d+:` +
-			` .*version=99`,
+			uri="tcp://127.0.0.1:0?wireFormat.version=99"/></transportConnectors>`: `activemq.xml:3:\d+:` +
+			` .*version of tcp://127.0.0.1:0: "99" is not a whole number from 1 to 12`,
 		`<transportConnectors><transportConnector uri="tcp://0.0.0.0:0"/></transportConnectors>` +
 			`<plugins><jaasAuthenticationPlugin/></plugins>`: `activemq.xml:2:\d+: .*restricts access`,
 	} {

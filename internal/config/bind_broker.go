@@ -25,9 +25,9 @@ func (b *builder) broker(n *bean) *Broker {
 	if out.Name == "" {
 		b.problem(n.at("brokerName"), "brokerName on <broker> is empty")
 	}
-	data := n.text("dataDirectory")
+	data := b.folder(n, "dataDirectory")
 	if n.has("dataDirectoryFile") {
-		data = n.text("dataDirectoryFile")
+		data = b.folder(n, "dataDirectoryFile")
 	}
 	out.Persistence = b.persistence(n, filepath.Join(data, safeFileName(out.Name)))
 	out.Usage = b.usage(n)
@@ -43,6 +43,16 @@ func (b *builder) broker(n *bean) *Broker {
 	b.networks(n, out)
 	b.plugins(n, out)
 	return out
+}
+
+// folder gives the name of a folder. An empty one is a mistake: to ActiveMQ it is the folder that
+// it was started in.
+func (b *builder) folder(n *bean, name string) string {
+	d := n.text(name)
+	if n.has(name) && d == "" {
+		b.problem(n.at(name), "%s on <%s> is empty; name a folder, or leave it out", name, n.el.Name)
+	}
+	return d
 }
 
 // safeFileName makes a broker's name the name of one folder.
@@ -69,7 +79,7 @@ func (b *builder) persistence(n *bean, dir string) Persistence {
 	case "memoryPersistenceAdapter":
 		p.Memory = true
 	case "kahaDB":
-		if d := adapter.text("directory"); d != "" {
+		if d := b.folder(adapter, "directory"); d != "" {
 			p.Directory = d
 		}
 		if s := strings.ToUpper(adapter.text("purgeRecoveredXATransactionStrategy")); s != "NEVER" {
@@ -93,12 +103,12 @@ func (b *builder) usage(n *bean) Usage {
 		if l.has("limit") && l.has(percent) {
 			b.problem(l.at(percent), "<%s> has both limit and %s", name, percent)
 		}
-		out := Limit{Bytes: l.size("limit")}
-		if out.Percent = l.int(percent); out.Percent > 0 {
-			out.Bytes = 0
-			if percent == "percentLimit" {
-				out.Total = l.size("total")
-			}
+		if !l.has(percent) {
+			return Limit{Bytes: l.size("limit")}
+		}
+		out := Limit{Percent: l.int(percent)}
+		if out.Percent > 0 && percent == "percentLimit" {
+			out.Total = l.size("total")
 		}
 		return out
 	}
@@ -185,5 +195,6 @@ func (b *builder) destination(n *bean) NetworkDestination {
 	if out.Options, err = address.Options(query); err != nil {
 		b.problem(n.at(attribute), "%v", err)
 	}
+	out.Options = b.once(out.Options, n.at(attribute), d.String())
 	return out
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -197,10 +196,10 @@ func (b *builder) network(n *bean) *Network {
 	if n.has("remotePassword") {
 		out.RemotePassword = n.raw("remotePassword")
 	}
-	b.ttl(n, "networkTTL", &out.ConsumerTTL)
+	n.ttl("networkTTL", &out.ConsumerTTL)
 	out.MessageTTL = out.ConsumerTTL
-	b.ttl(n, "consumerTTL", &out.ConsumerTTL)
-	b.ttl(n, "messageTTL", &out.MessageTTL)
+	n.ttl("consumerTTL", &out.ConsumerTTL)
+	n.ttl("messageTTL", &out.MessageTTL)
 	if out.AdvisoryPrefetch == 0 {
 		out.AdvisoryPrefetch = out.Prefetch
 	}
@@ -212,34 +211,18 @@ func (b *builder) network(n *bean) *Network {
 }
 
 // ttl binds a number of hops if the file has it: networkTTL sets both, the others win over it.
-func (b *builder) ttl(n *bean, name string, to *int) {
+func (n *bean) ttl(name string, to *int) {
 	if !n.has(name) {
 		return
 	}
-	v := n.int(name)
-	if v < -1 || v > math.MaxInt32 {
-		b.problem(n.at(name), "%s on <networkConnector> is a number of hops, or -1 for any, not %d", name,
-			v)
-		return
-	}
-	*to = v
+	*to = n.int(name)
 }
 
-// checkNetwork tests values against their ranges and against each other.
+// checkNetwork tests values against each other.
 func (b *builder) checkNetwork(n *bean, c *Network) {
-	within := func(name string, value, least, most int) {
-		if value < least || value > most {
-			b.problem(n.at(name), "%s on <networkConnector> is from %d to %d, not %d", name, least,
-				most, value)
-		}
-	}
 	if c.Name == "" {
 		b.problem(n.at("name"), "name on <networkConnector> is empty")
 	}
-	within("prefetchSize", c.Prefetch, 1, math.MaxInt32)
-	within("advisoryPrefetchSize", n.int("advisoryPrefetchSize"), 0, math.MaxInt32)
-	within("advisoryAckPercentage", c.AdvisoryAckPct, 1, 100)
-	within("consumerPriorityBase", c.ConsumerPriorityBase, math.MinInt8, math.MaxInt8)
 	if n.bool("syncDurableSubs") && (c.DynamicOnly || !c.ConduitSubscriptions || c.StaticBridge) {
 		b.notice(n.at("syncDurableSubs"), Warning, "syncDurableSubs has no effect with "+
 			"dynamicOnly=true, conduitSubscriptions=false or staticBridge=true")
@@ -357,17 +340,10 @@ func (b *builder) backOff(n *bean) BackOff {
 	if !n.has("maxReconnectDelay") {
 		out.Max = max(out.Max, out.Initial)
 	}
-	switch {
-	case out.Initial <= 0:
-		b.problem(n.at("initialReconnectDelay"), "initialReconnectDelay of %s: must be at least 1 "+
-			"millisecond, not %s", n.el.Name, n.text("initialReconnectDelay"))
-	case out.Max < out.Initial:
+	if out.Max < out.Initial {
 		b.problem(n.at("maxReconnectDelay"), "maxReconnectDelay of %s is %s, below "+
 			"initialReconnectDelay, which is %s", n.el.Name, n.text("maxReconnectDelay"),
 			n.text("initialReconnectDelay"))
-	}
-	if out.MinConnectTime < 0 {
-		b.problem(n.at("minConnectTime"), "minConnectTime of %s must not be negative", n.el.Name)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -130,16 +131,6 @@ func (b *builder) policyEntry(n *bean) *policy.Entry {
 		IncludeBody:   n.bool("includeBodyForAdvisory"),
 	}
 	b.policyRest(n, e)
-	if err := e.Validate(); err != nil {
-		name, _, _ := strings.Cut(err.Error(), " ")
-		at := n.pos
-		if n.has(name) {
-			at = n.at(name)
-		} else if f := n.one("networkBridgeFilterFactory"); f != nil {
-			at = f.at(name)
-		}
-		b.problem(at, "%v", err)
-	}
 	return e
 }
 
@@ -209,10 +200,6 @@ func (b *builder) recovery(n *bean) policy.Recovery {
 			w := b.recovery(inner)
 			r.Wrapped = &w
 		}
-	}
-	if err := r.Validate(); err != nil {
-		name, _, _ := strings.Cut(err.Error(), " ")
-		b.problem(n.at(name), "%v", err)
 	}
 	return r
 }
@@ -378,16 +365,17 @@ func (b *builder) groups(n *bean) policy.Groups {
 	if kind == policy.GroupsBucket {
 		options["bucketCount"] = &g.Buckets
 	}
-	for _, o := range given {
-		v, err := strconv.Atoi(o.Value)
+	for _, o := range b.once(given, n.at(attribute), attribute) {
+		v, err := strconv.ParseInt(o.Value, 10, 32)
 		switch to := options[o.Name]; {
 		case to == nil:
 			b.problem(n.at(attribute), "%s: no option %s on %s%s", attribute, o.Name, name,
 				schema.Suggest(o.Name, []string{"cacheSize", "bucketCount"}))
 		case err != nil || v < 1:
-			b.problem(n.at(attribute), "%s: %s=%s is not a number from 1", attribute, o.Name, o.Value)
+			b.problem(n.at(attribute), "%s: %s=%s is not a whole number from 1 to %d", attribute, o.Name,
+				o.Value, math.MaxInt32)
 		default:
-			*to = v
+			*to = int(v)
 		}
 	}
 	return g

@@ -153,7 +153,7 @@ type Persistence struct {
 	PurgeRecoveredXA string
 }
 
-// Limit is a usage limit: Bytes, or Percent of Total.
+// Limit is a usage limit: Bytes, or Percent of Total. With both 0 there is none, as in ActiveMQ.
 type Limit struct {
 	Bytes   int64
 	Percent int   // 0: Bytes counts

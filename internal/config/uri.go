@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -160,6 +161,7 @@ func (b *builder) options(u *URI, at Pos, base string, places ...string) map[str
 		out[place] = &bean{el: schema.OptionsAt(place), pos: at, values: make(map[string]setting),
 			compat: b.compat}
 	}
+	u.Options = b.once(u.Options, at, u.String())
 	for i, o := range u.Options {
 		place, name := optionPlace(o.Name, base)
 		to := out[place]
@@ -178,6 +180,30 @@ func (b *builder) options(u *URI, at Pos, base string, places ...string) map[str
 		to.values[name] = setting{v, at}
 		if a.Type == schema.Size { // the transport knows bytes only
 			u.Options[i].Value = strconv.FormatInt(to.size(a.Name), 10)
+		}
+	}
+	return out
+}
+
+// once leaves the last of options that are repeated, which is what ActiveMQ's map of them has.
+func (b *builder) once(options []Option, at Pos, of string) []Option {
+	times := make(map[string]int)
+	for _, o := range options {
+		times[o.Name]++
+	}
+	if len(times) == len(options) {
+		return options
+	}
+	var out []Option
+	left := maps.Clone(times)
+	for _, o := range options {
+		if left[o.Name]--; left[o.Name] > 0 {
+			continue
+		}
+		out = append(out, o)
+		if n := times[o.Name]; n > 1 {
+			b.notice(at, Warning, "option %s of %s is given %d times; the last counts, as in ActiveMQ",
+				o.Name, of, n)
 		}
 	}
 	return out

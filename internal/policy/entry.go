@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -202,50 +201,6 @@ func NewEntry() *Entry {
 		Bridge:              NewBridgeFilter(),
 		Groups:              NewGroups(GroupsCached),
 	}
-}
-
-// Validate returns an error that names the first attribute with a value out of range, as the
-// configuration file spells it.
-func (e *Entry) Validate() error {
-	atLeast := func(name string, value, least int64) error {
-		if value < least {
-			return fmt.Errorf("%s must be at least %d, not %d", name, least, value)
-		}
-		return nil
-	}
-	percent := func(name string, value int) error {
-		if value < 0 || value > 100 {
-			return fmt.Errorf("%s is a percentage from 0 to 100, not %d", name, value)
-		}
-		return nil
-	}
-	for _, err := range []error{
-		atLeast("memoryLimit", e.Memory.LimitBytes, 0),
-		atLeast("minimumMessageSize", e.Memory.MinimumMessageBytes, 0),
-		percent("cursorMemoryHighWaterMark", e.Memory.CursorHighWaterPercent),
-		percent("storeUsageHighWaterMark", e.Memory.StoreHighWaterPercent),
-		atLeast("maxPageSize", int64(e.Dispatch.MaxPageSize), 1),
-		atLeast("maxBrowsePageSize", int64(e.MaxBrowsePageSize), 0),
-		atLeast("maxExpirePageSize", int64(e.Expiry.MaxPageSize), 1),
-		atLeast("expireMessagesPeriod", e.Expiry.Period.Milliseconds(), 0),
-		atLeast("timeBeforeDispatchStarts", e.Dispatch.TimeBeforeStart.Milliseconds(), 0),
-		atLeast("consumersBeforeDispatchStarts", int64(e.Dispatch.ConsumersBeforeStart), 0),
-		atLeast("queuePrefetch", int64(e.Prefetch.Queue), 0),
-		atLeast("queueBrowserPrefetch", int64(e.Prefetch.QueueBrowser), 0),
-		atLeast("topicPrefetch", int64(e.Prefetch.Topic), 0),
-		atLeast("durableTopicPrefetch", int64(e.Prefetch.DurableTopic), 0),
-		atLeast("maxProducersToAudit", int64(e.MaxProducersToAudit), 0),
-		atLeast("maxQueueAuditDepth", int64(e.MaxQueueAuditDepth), 0),
-		atLeast("maxAuditDepth", int64(e.MaxAuditDepth), 0),
-		atLeast("replayDelay", e.Bridge.ReplayDelay.Milliseconds(), 0),
-		atLeast("rateLimit", int64(e.Bridge.RateLimit), 0),
-		atLeast("rateDuration", e.Bridge.RateDuration.Milliseconds(), 1),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Window returns the prefetch of a consumer that asked for asked messages: the policy's when the

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -74,20 +73,6 @@ func NewRecovery(kind RecoveryKind) Recovery {
 		r.Duration = time.Minute
 	}
 	return r
-}
-
-// Validate returns an error that names the first attribute with a value out of range, as the
-// configuration file spells it.
-func (r Recovery) Validate() error {
-	switch {
-	case r.Kind == RecoverFixedCount && r.MaxMessages < 1:
-		return fmt.Errorf("maximumSize must be at least 1, not %d", r.MaxMessages)
-	case r.Kind == RecoverFixedSize && r.MaxBytes < 1:
-		return fmt.Errorf("maximumSize must be at least 1, not %d", r.MaxBytes)
-	case r.Kind == RecoverTimed && r.Duration < 0:
-		return fmt.Errorf("recoverDuration must be at least 0, not %d", r.Duration.Milliseconds())
-	}
-	return nil
 }
 
 // DeadLetterKind is where dead letters go.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -29,14 +30,14 @@ func ParseOptions(u URI) (Options, error) {
 			continue
 		}
 		short := strings.TrimPrefix(strings.TrimPrefix(name, "transport."), "socket.")
-		known, ok := o.set(short, value)
+		known, allowed := o.set(short, value)
 		switch {
 		case !known && strings.HasPrefix(name, "socket."): // of TLS
 		case !known:
 			o.Ignored = append(o.Ignored, name)
-		case !ok:
-			return o, message.Errorf(message.Protocol, "uri %q: option %s=%s is no valid value",
-				u, name, value)
+		case allowed != "":
+			return o, message.Errorf(message.Protocol, "uri %q: option %s: %q is not %s", u, name, value,
+				allowed)
 		}
 	}
 	slices.Sort(o.Ignored)
@@ -61,7 +62,8 @@ var harmless = map[string]bool{
 	"verifyHostName": true,
 }
 
-func (o *Options) set(name, value string) (known, ok bool) {
+// set gives an option its value, or says what it takes; allowed is "" when it took this one.
+func (o *Options) set(name, value string) (known bool, allowed string) {
 	switch name {
 	case "maximumConnections":
 		return true, number(value, &o.MaximumConnections, 0, math.MaxInt32)
@@ -70,11 +72,11 @@ func (o *Options) set(name, value string) (known, ok bool) {
 	case "soTimeout":
 		return true, millis(value, &o.SoTimeout)
 	case "soWriteTimeout":
-		ok := millis(value, &o.StallTimeout)
+		allowed = millis(value, &o.StallTimeout)
 		if o.StallTimeout <= 0 {
 			o.StallTimeout = DefaultStallTimeout
 		}
-		return true, ok
+		return true, allowed
 	case "soLinger":
 		return true, number(value, &o.SoLinger, -1, math.MaxInt16)
 	case "socketBufferSize":
@@ -91,29 +93,32 @@ func (o *Options) set(name, value string) (known, ok bool) {
 	if prefix, _, ok := strings.Cut(name, "."); ok {
 		name = prefix + "."
 	}
-	return harmless[name], true
+	return harmless[name], ""
 }
 
-func number(text string, to *int, low, high int) bool {
+// number reads a number, or says which it may be; one above high is high.
+func number(text string, to *int, low, high int) (allowed string) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < int64(low) {
-		return false
+		return fmt.Sprintf("a whole number from %d to %d", low, high)
 	}
 	*to = int(min(n, int64(high)))
-	return true
+	return ""
 }
 
-func millis(text string, to *time.Duration) bool {
+func millis(text string, to *time.Duration) (allowed string) {
 	var n int
-	if !number(text, &n, 0, math.MaxInt32) {
-		return false
+	if allowed = number(text, &n, 0, math.MaxInt32); allowed == "" {
+		*to = time.Duration(n) * time.Millisecond
 	}
-	*to = time.Duration(n) * time.Millisecond
-	return true
+	return allowed
 }
 
-func boolean(text string, to *bool) bool {
+func boolean(text string, to *bool) (allowed string) {
 	b, err := strconv.ParseBool(strings.ToLower(text))
 	*to = b
-	return err == nil
+	if err != nil {
+		return "true or false"
+	}
+	return ""
 }

@@ -39,9 +39,9 @@ func TestUrisThatCannotWorkSayWhy(t *testing.T) {
 		"tcp://u:secret@h:x":     `uri "tcp://h:x": "x" is no port`,
 		"tcp://h:port":           `"port" is no port`,
 		"tcp://h:99999":          "no port",
-		"tcp://h:1?soTimeout":    "soTimeout= is no valid value",
+		"tcp://h:1?soTimeout":    `soTimeout: "" is not a whole number from 0 to 2147483647`,
 		"tcp://h:1?a=%zz":        "option 1: a %",
-		"tcp://h:1?soTimeout=ab": "soTimeout=ab",
+		"tcp://h:1?soTimeout=ab": `soTimeout: "ab" is not a whole number`,
 	} {
 		u, err := ParseURI(text)
 		if err == nil {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -56,9 +57,8 @@ func (o Offer) as(run int64) Offer {
 func OfferOf(options map[string]string) (Offer, error) {
 	o := DefaultOffer()
 	for name, value := range options {
-		if !o.set(name, value) {
-			return o, message.Errorf(message.Protocol,
-				"wireFormat.%s=%s is not possible; see the documentation of the option", name, value)
+		if allowed := o.set(name, value); allowed != "" {
+			return o, message.Errorf(message.Protocol, "wireFormat.%s: %q is not %s", name, value, allowed)
 		}
 	}
 	if !o.Options.MaxFrameSizeEnabled {
@@ -71,60 +71,71 @@ func OfferOf(options map[string]string) (Offer, error) {
 	return o, nil
 }
 
-func (o *Offer) set(name, value string) bool {
+// set gives an option its value, or says what it takes; "" is that it took this one, or that there
+// is no such option.
+func (o *Offer) set(name, value string) (allowed string) {
 	h := &o.Options
 	var n int64
 	switch name {
 	case "version":
-		ok := integer(value, 1, openwire.MaxVersion, &n)
+		allowed = integer(value, 1, openwire.MaxVersion, &n)
 		o.Version = int(n)
-		return ok
+		return allowed
 	case "minmumWireFormatVersion", "minimumWireFormatVersion":
-		ok := integer(value, 0, openwire.MaxVersion, &n)
+		allowed = integer(value, 0, openwire.MaxVersion, &n)
 		o.MinVersion = int(n)
-		return ok
+		return allowed
 	case "tightEncodingEnabled":
 		return boolean(value, &h.TightEncodingEnabled)
 	case "cacheEnabled":
 		return boolean(value, &h.CacheEnabled)
 	case "cacheSize":
-		ok := integer(value, 0, math.MaxInt16, &n)
+		allowed = integer(value, 0, math.MaxInt16, &n)
 		h.CacheSize = int32(n)
-		return ok
+		return allowed
 	case "tcpNoDelayEnabled":
 		return boolean(value, &h.TCPNoDelayEnabled)
 	case "sizePrefixDisabled":
-		return strings.EqualFold(value, "false")
+		if !strings.EqualFold(value, "false") {
+			return "false: frames need their size"
+		}
 	case "maxInactivityDuration":
-		ok := integer(value, 0, math.MaxInt32, &n)
+		allowed = integer(value, 0, math.MaxInt32, &n)
 		h.MaxInactivityDuration = time.Duration(n) * time.Millisecond
-		return ok
+		return allowed
 	case "maxInactivityDurationInitalDelay":
-		ok := integer(value, 0, math.MaxInt32, &n)
+		allowed = integer(value, 0, math.MaxInt32, &n)
 		h.MaxInactivityDurationInitialDelay = time.Duration(n) * time.Millisecond
-		return ok
+		return allowed
 	case "maxFrameSize":
-		ok := integer(value, 1, math.MaxInt64, &n)
+		allowed = integer(value, 1, math.MaxInt64, &n)
 		h.MaxFrameSize, o.FrameLimit = n, n
-		return ok
+		return allowed
 	case "host":
 		h.Host = value
 	case "maxFrameSizeEnabled":
 		return boolean(value, &h.MaxFrameSizeEnabled)
 	}
-	return true
+	return ""
 }
 
-func integer(text string, low, high int64, to *int64) bool {
+// integer reads a number, or says which it may be.
+func integer(text string, low, high int64, to *int64) (allowed string) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	*to = n
-	return err == nil && n >= low && n <= high
+	if err != nil || n < low || n > high {
+		return fmt.Sprintf("a whole number from %d to %d", low, high)
+	}
+	return ""
 }
 
-func boolean(text string, to *bool) bool {
+func boolean(text string, to *bool) (allowed string) {
 	b, err := strconv.ParseBool(strings.ToLower(text))
 	*to = b
-	return err == nil
+	if err != nil {
+		return "true or false"
+	}
+	return ""
 }
 
 // Peer is what the hellos told.

@@ -94,14 +94,22 @@ func TestVersionsAreNegotiatedDownAndNonsenseIsRefused(t *testing.T) {
 }
 
 func TestImpossibleWireFormatOptionsAreNamed(t *testing.T) {
-	for name, value := range map[string]string{
-		"cacheSize": "50", "version": "13",
-		"sizePrefixDisabled": "true", "maxFrameSize": "0", "tightEncodingEnabled": "perhaps",
-		"maxInactivityDuration": "-1",
+	for option, allowed := range map[string]string{
+		"cacheSize=50":                       "use 0 or at least 100",
+		"cacheSize=-1":                       `"-1" is not a whole number from 0 to 32767`,
+		"version=13":                         `"13" is not a whole number from 1 to 12`,
+		"minmumWireFormatVersion=x":          `"x" is not a whole number from 0 to 12`,
+		"sizePrefixDisabled=true":            `"true" is not false`,
+		"maxFrameSize=0":                     `"0" is not a whole number from 1 to`,
+		"tightEncodingEnabled=perhaps":       `"perhaps" is not true or false`,
+		"maxInactivityDuration=-1":           `"-1" is not a whole number from 0 to 2147483647`,
+		"maxInactivityDurationInitalDelay=y": `"y" is not a whole number from 0 to 2147483647`,
 	} {
-		options := map[string]string{name: value, "cacheEnabled": "true"}
-		if _, err := OfferOf(options); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s=%s: %v", name, value, err)
+		name, value, _ := strings.Cut(option, "=")
+		options := map[string]string{"cacheEnabled": "true", name: value}
+		if _, err := OfferOf(options); err == nil || !strings.Contains(err.Error(), allowed) ||
+			!strings.Contains(err.Error(), "wireFormat."+name) {
+			t.Errorf("%s: %v, want %s", option, err, allowed)
 		}
 	}
 	if o, err := OfferOf(map[string]string{"maxFrameSizeEnabled": "false"}); err != nil ||

@@ -12,7 +12,8 @@ var brokerElements = []*Element{
 	{Name: "broker", Doc: "one broker", Attributes: brokerAttributes, Properties: brokerProperties},
 	{Name: "systemUsage", Doc: "limits of memory, store and spool", Attributes: []Attribute{
 		attr("sendFailIfNoSpace", Bool, "false", Honoured, "fail a send at a limit, do not block"),
-		attr("sendFailIfNoSpaceAfterTimeout", Millis, "0", Honoured, "block that long, then fail"),
+		attr("sendFailIfNoSpaceAfterTimeout", Millis, "0", Honoured,
+			"block that long, then fail").from(0),
 		attr("checkLimitsLogLevel", Text, "warn", Tolerated, ""),
 		attr("name", Text, "", Tolerated, ""),
 	}, Properties: []Property{
@@ -24,7 +25,7 @@ var brokerElements = []*Element{
 	{Name: "memoryUsage", Doc: "a memory limit", Attributes: append([]Attribute{
 		attr("percentOfJvmHeap", Percent, "", Honoured, "limit as a part of 1 GiB, "+
 			"ActiveMQ's usual heap, or of a quarter of the machine's memory if that is less: write a "+
-			"limit for more"),
+			"limit for more; 0 is no limit"),
 	}, usageAttributes("1 gb")...)},
 	{Name: "storeUsage", Doc: "a store limit", Attributes: diskUsage("100 gb")},
 	{Name: "tempUsage", Status: Later, Doc: "a spool limit", Attributes: diskUsage("50 gb")},
@@ -61,7 +62,7 @@ var brokerElements = []*Element{
 // usageAttributes are the settings that all usages share.
 func usageAttributes(limit string) []Attribute {
 	return []Attribute{
-		attr("limit", Size, limit, Honoured, "most bytes"),
+		attr("limit", Size, limit, Honoured, "most bytes; 0 is no limit"),
 		attr("usagePortion", Float, "1", Tolerated, ""),
 		attr("percentUsageMinDelta", Size, "1", Tolerated, ""),
 		attr("pollingTime", Millis, "100", Tolerated, ""),
@@ -71,7 +72,8 @@ func usageAttributes(limit string) []Attribute {
 
 func diskUsage(limit string) []Attribute {
 	return append(usageAttributes(limit),
-		attr("percentLimit", Percent, "", Honoured, "limit as a part of total, or of the disk"),
+		attr("percentLimit", Percent, "", Honoured,
+			"limit as a part of total, or of the disk; 0 is no limit"),
 		attr("total", Size, "0", Honoured, "what percentLimit is a part of; 0 the disk"))
 }
 
@@ -98,9 +100,9 @@ var brokerAttributes = []Attribute{
 	attr("enableMessageExpirationOnActiveDurableSubs", Bool, "false", Tolerated,
 		"expired messages of durables end whether these are connected or not"),
 	attr("offlineDurableSubscriberTimeout", Millis, "-1", Honoured,
-		"remove durables offline that long; -1 never"),
+		"remove durables offline that long; -1 never").from(-1),
 	attr("offlineDurableSubscriberTaskSchedule", Millis, "300000", Honoured,
-		"how often that is looked at"),
+		"how often that is looked at").from(1),
 	attr("rejectDurableConsumers", Bool, "false", Honoured, "refuse durable subscriptions"),
 	attr("schedulerSupport", Bool, "false", Later, "delayed and repeated delivery"),
 	attr("schedulerDirectory", Text, "", Later, ""),
@@ -140,9 +142,10 @@ var brokerAttributes = []Attribute{
 	attr("persistenceThreadPriority", Int, "10", Tolerated, ""),
 	attr("virtualThreadTaskRunner", Bool, "false", Tolerated, "").since(600),
 	attr("storeOpenWireVersion", Int, "11", Tolerated, ""),
-	attr("maxInflatedDataSize", Size, "100 mb", Tolerated, "most bytes of a body inflated").since(600),
+	attr("maxInflatedDataSize", Size, "100 mb", Tolerated,
+		"most bytes of a body inflated").since(600),
 	attr("maxUncommittedCount", Int, "0", Honoured,
-		"most sends of a transaction, beyond it is rolled back; 0 any").since(600),
+		"most sends of a transaction, beyond it is rolled back; 0 any").from(0).since(600),
 	attr("rollbackOnlyOnAsyncException", Bool, "true", Later,
 		"a failed send without answer spoils its transaction"),
 	attr("mbeanInvocationTimeout", Millis, "0", Tolerated, ""),

@@ -64,7 +64,7 @@ func referenceOf(b *strings.Builder, title string, e *Element) {
 		if len(a.Choices) > 0 {
 			doc = strings.TrimSpace(doc + " (" + strings.Join(a.Choices, ", ") + ")")
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", a.Name, a.Type, def, max(a.Status, e.Status),
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", a.Name, a.Syntax(), def, max(a.Status, e.Status),
 			cell(doc))
 	}
 	if len(e.Properties) > 0 {

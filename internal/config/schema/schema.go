@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -36,7 +37,7 @@ type Type uint8
 const (
 	Text     Type = iota
 	Bool          // true or false
-	Int           // a whole number of 64 bits
+	Int           // a whole number, of 32 bits as in ActiveMQ unless Attribute.Most says else
 	Float         // a decimal number
 	Size          // bytes, with an optional unit b, k, kb, m, mb, g or gb; base 1024
 	Millis        // a whole number of milliseconds
@@ -65,6 +66,8 @@ type Attribute struct {
 	Default6 string   // the default at compatibility level 6, where it differs
 	Since    int      // 518: only in ActiveMQ 5.18 and later; 600: only in 6.x; 0: in 5.17
 	Choices  []string // the accepted values of a Text, compared without case; nil for any
+	// Least and Most bound an Int, Millis or Size; both 0 is all that its type has.
+	Least, Most int64
 }
 
 // Property is a setting whose value is one element or a list of them, wrapped in an element named
@@ -186,6 +189,23 @@ func (a Attribute) oneOf(choices ...string) Attribute {
 	a.Choices = choices
 	return a
 }
+
+// within limits a row to a range.
+func (a Attribute) within(least, most int64) Attribute {
+	a.Least, a.Most = least, most
+	return a
+}
+
+// from limits a row to what is not below least, and not above what its type has in ActiveMQ.
+func (a Attribute) from(least int64) Attribute {
+	if a.Type == Int {
+		return a.within(least, math.MaxInt32)
+	}
+	return a.within(least, math.MaxInt64)
+}
+
+// intFrom is from where ActiveMQ has an int, whatever the row's type.
+func (a Attribute) intFrom(least int64) Attribute { return a.within(least, math.MaxInt32) }
 
 // DefaultAt returns the default at a compatibility level.
 func (a *Attribute) DefaultAt(compat int) string {

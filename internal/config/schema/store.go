@@ -28,19 +28,26 @@ var storeElements = []*Element{
 		attr("databaseLockedWaitDelay", Millis, "10000", Tolerated, ""),
 		attr("stopOnError", Bool, "false", Tolerated, ""),
 		attr("locker", Object, "", Later, ""),
-		attr("maxFailoverProducersToTrack", Text, "", Tolerated,
-			"of each destination as many as maxProducersToAudit of its policyEntry"),
-		attr("failoverProducersAuditDepth", Text, "", Tolerated,
-			"maxQueueAuditDepth of the policyEntry"),
+		attr("maxFailoverProducersToTrack", Int, "", Tolerated,
+			"of each destination as many as maxProducersToAudit of its policyEntry").from(0),
+		attr("failoverProducersAuditDepth", Int, "", Tolerated,
+			"maxQueueAuditDepth of the policyEntry").from(0),
+		attr("journalMaxFileLength", Size, "", Tolerated, "").intFrom(1),
+		attr("journalMaxWriteBatchSize", Size, "", Tolerated, "").intFrom(1),
+		attr("indexWriteBatchSize", Int, "", Tolerated, "").from(1),
+		attr("indexCacheSize", Int, "", Tolerated, "").from(1),
+		attr("maxAsyncJobs", Int, "", Tolerated, "").from(1),
+		attr("compactAcksAfterNoGC", Int, "", Tolerated, ""),
+		attr("checkpointInterval", Millis, "", Tolerated, ""),
+		attr("cleanupInterval", Millis, "", Tolerated, ""),
+		attr("indexLFUEvictionFactor", Float, "", Tolerated, ""),
 		attr("brokerService", Object, "", Tolerated, ""),
 		attr("scheduledThreadPoolExecutor", Object, "", Tolerated, ""),
 		attr("transactionIdTransformer", Object, "", Tolerated, ""),
 		attr("usageManager", Object, "", Tolerated, ""),
 	}, tolerated(Text,
-		"brokerName journalMaxFileLength journalMaxWriteBatchSize indexWriteBatchSize "+
-			"indexCacheSize indexLFUEvictionFactor directoryArchive preallocationScope "+
-			"preallocationStrategy checkpointInterval "+
-			"cleanupInterval maxAsyncJobs compactAcksAfterNoGC dataFileFactory", tolerated(Bool,
+		"brokerName directoryArchive preallocationScope preallocationStrategy dataFileFactory",
+		tolerated(Bool,
 			"archiveCorruptedIndex archiveDataLogs checkForCorruptJournalFiles "+
 				"checksumJournalFiles cleanupOnStop compactAcksIgnoresStoreGrowth "+
 				"concurrentStoreAndDispatchQueues concurrentStoreAndDispatchTopics "+

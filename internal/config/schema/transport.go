@@ -104,13 +104,15 @@ func SchemeNamed(name string) *Scheme {
 // socketOptions are options of one connection: with the prefix "transport." on a listener, without
 // on the URI of a peer.
 var socketOptions = []Attribute{
-	attr("soTimeout", Millis, "0", Honoured, "end a connection that is silent that long"),
+	attr("soTimeout", Millis, "0", Honoured,
+		"end a connection that is silent that long").intFrom(0),
 	attr("soWriteTimeout", Millis, "0", Honoured,
-		"end a connection that takes nothing that long; 0 five minutes"),
+		"end a connection that takes nothing that long; 0 five minutes").intFrom(0),
 	attr("keepAlive", Bool, "false", Honoured, "TCP keep-alive"),
 	attr("tcpNoDelay", Bool, "true", Honoured, ""),
-	attr("soLinger", Int, "-1", Honoured, "seconds; -1 as the system does"),
-	attr("socketBufferSize", Size, "0", Honoured, "0 as the system does; ActiveMQ's default is 65536"),
+	attr("soLinger", Int, "-1", Honoured, "seconds; -1 as the system does").from(-1),
+	attr("socketBufferSize", Size, "0", Honoured,
+		"0 as the system does; ActiveMQ's default is 65536").intFrom(0),
 	attr("ioBufferSize", Size, "8192", Tolerated, ""),
 	attr("trafficClass", Int, "0", Tolerated, ""),
 	attr("diffServ", Text, "", Tolerated, ""),
@@ -121,7 +123,7 @@ var socketOptions = []Attribute{
 	attr("closeAsync", Bool, "true", Tolerated, ""),
 	attr("useLocalHost", Bool, "false", Tolerated, ""),
 	attr("connectionTimeout", Millis, "30000", Honoured,
-		"most time to connect, then for the hello, then to log in"),
+		"most time to connect, then for the hello, then to log in").intFrom(0),
 	attr("daemon", Bool, "false", Tolerated, ""),
 	attr("stackSize", Size, "0", Tolerated, ""),
 	attr("logWriterName", Text, "default", Tolerated, ""),
@@ -132,9 +134,10 @@ var socketOptions = []Attribute{
 
 // inactivityOptions may stand without the prefix wireFormat., too.
 var inactivityOptions = []Attribute{
-	attr("maxInactivityDuration", Millis, "30000", Honoured, "as wireFormat.maxInactivityDuration"),
+	attr("maxInactivityDuration", Millis, "30000", Honoured,
+		"as wireFormat.maxInactivityDuration").intFrom(0),
 	attr("maxInactivityDurationInitalDelay", Millis, "10000", Honoured,
-		"as wireFormat.maxInactivityDurationInitalDelay"),
+		"as wireFormat.maxInactivityDurationInitalDelay").intFrom(0),
 }
 
 // tlsOptions restrict who connects; they mean nothing to transports without TLS.
@@ -162,19 +165,23 @@ var protocolOptions = []Attribute{
 }
 
 var wireFormatOptions = []Attribute{
-	attr("version", Int, "12", Honoured, "highest OpenWire version offered"),
+	attr("version", Int, "12", Honoured, "highest OpenWire version offered").within(1, 12),
 	attr("stackTraceEnabled", Bool, "true", Tolerated, "there are no Java stacks"),
 	attr("tcpNoDelayEnabled", Bool, "true", Honoured, "what the hello says of it"),
-	attr("cacheEnabled", Bool, "false", Honoured, "names are sent once, if the peer offers it, too; "+
-		"ActiveMQ's default is true"),
-	attr("cacheSize", Int, "1024", Honoured, "so many"),
+	attr("cacheEnabled", Bool, "false", Honoured,
+		"names are sent once, if the peer offers it, too; "+
+			"ActiveMQ's default is true"),
+	attr("cacheSize", Int, "1024", Honoured, "so many; 0, or at least 100").within(0, 32767),
 	attr("tightEncodingEnabled", Bool, "false", Honoured, "short encoding, if the peer offers it, "+
 		"too; ActiveMQ's default is true"),
 	attr("sizePrefixDisabled", Bool, "false", Refused, "frames need their size"),
-	attr("maxInactivityDuration", Millis, "30000", Honoured, "end silent connections; 0 never"),
-	attr("maxInactivityDurationInitalDelay", Millis, "10000", Honoured, "the first look"),
-	attr("maxFrameSize", Size, "104857600", Honoured, "most bytes of a frame; ActiveMQ has no limit "+
-		"unless its file sets this one"),
+	attr("maxInactivityDuration", Millis, "30000", Honoured,
+		"end silent connections; 0 never").intFrom(0),
+	attr("maxInactivityDurationInitalDelay", Millis, "10000", Honoured,
+		"the first look").intFrom(0),
+	attr("maxFrameSize", Size, "104857600", Honoured,
+		"most bytes of a frame; ActiveMQ has no limit "+
+			"unless its file sets this one; no limit is maxFrameSizeEnabled=false").from(1),
 	attr("maxFrameSizeEnabled", Bool, "true", Honoured, "false: no limit"),
 	attr("host", Text, "", Honoured, "the name the peer is told it was reached by"),
 	attr("providerName", Text, "", Tolerated, ""),
@@ -196,14 +203,16 @@ var wireFormatOptions = []Attribute{
 // uriOptions are the options of URIs by where they stand; "x.*" takes any name behind "x.".
 var uriOptions = []*Element{
 	{Name: "server", Doc: "of a listener", Attributes: append([]Attribute{
-		attr("maximumConnections", Int, "2147483647", Honoured, "most connections"),
+		attr("maximumConnections", Int, "2147483647", Honoured, "most connections").from(0),
 		attr("backlog", Int, "5000", Tolerated, ""),
-		attr("soTimeout", Millis, "0", Honoured, "end a connection that is silent that long"),
+		attr("soTimeout", Millis, "0", Honoured,
+			"end a connection that is silent that long").intFrom(0),
 		attr("socketBufferSize", Size, "0", Honoured,
-			"0 as the system does; ActiveMQ's default is 65536"),
-		attr("connectionTimeout", Millis, "30000", Honoured, "most time for the hello, then to log in"),
+			"0 as the system does; ActiveMQ's default is 65536").intFrom(0),
+		attr("connectionTimeout", Millis, "30000", Honoured,
+			"most time for the hello, then to log in").intFrom(0),
 		attr("useQueueForAccept", Bool, "true", Tolerated, ""),
-		attr("minmumWireFormatVersion", Int, "0", Honoured, "refuse older clients"),
+		attr("minmumWireFormatVersion", Int, "0", Honoured, "refuse older clients").within(0, 12),
 		attr("trace", Bool, "false", Later, "log every command"),
 		attr("allowLinkStealing", Bool, "false", Honoured,
 			"a client may connect again; its old connection ends, if its user is the same"),
@@ -220,7 +229,8 @@ var uriOptions = []*Element{
 		attr("socket.*", Text, "", Later, "TLS"),
 	}, inactivityOptions, socketOptions, tlsOptions[1:5])},
 	{Name: "transport.", Doc: "of a listener's connections", Attributes: slices.Concat([]Attribute{
-		attr("maxInactivityDuration", Millis, "30000", Tolerated, "use wireFormat.maxInactivityDuration"),
+		attr("maxInactivityDuration", Millis, "30000", Tolerated,
+			"use wireFormat.maxInactivityDuration").intFrom(0),
 	}, socketOptions, tlsOptions[:5], protocolOptions)},
 	{Name: "wireFormat.", Doc: "of the protocol", Attributes: wireFormatOptions},
 	{Name: "auto.", Status: Later, Doc: "of protocol detection", Attributes: []Attribute{

@@ -69,6 +69,49 @@ func ParseFloat(s string) (float64, error) {
 	return f, nil
 }
 
+// bounds gives the range of a number.
+func (a *Attribute) bounds() (least, most int64) {
+	switch {
+	case a.Least != 0 || a.Most != 0:
+		return a.Least, a.Most
+	case a.Type == Int:
+		return math.MinInt32, math.MaxInt32
+	}
+	return math.MinInt64, math.MaxInt64
+}
+
+// bounded reports whether value, which has a's syntax, is in a's range.
+func (a *Attribute) bounded(value string) bool {
+	var n int64
+	switch a.Type {
+	case Int, Millis:
+		n, _ = ParseInt(value)
+	case Size:
+		n, _ = ParseSize(value)
+	default:
+		return true
+	}
+	least, most := a.bounds()
+	return n >= least && n <= most
+}
+
+// Syntax is how a message names what a takes: its type, with the range.
+func (a *Attribute) Syntax() string {
+	least, most := a.bounds()
+	text := a.Type.String()
+	switch {
+	case a.Type != Int && a.Type != Millis && a.Type != Size,
+		least == math.MinInt64 && most == math.MaxInt64:
+		return text
+	case a.Type == Size:
+		text += ","
+	}
+	if most == math.MaxInt64 {
+		return fmt.Sprintf("%s from %d", text, least)
+	}
+	return fmt.Sprintf("%s from %d to %d", text, least, most)
+}
+
 // Check returns why value is not one of a's, or nil.
 func (a *Attribute) Check(value string) error {
 	var err error
@@ -88,8 +131,8 @@ func (a *Attribute) Check(value string) error {
 			err = fmt.Errorf("no percentage")
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("%q is not %s", value, a.Type)
+	if err != nil || !a.bounded(value) {
+		return fmt.Errorf("%q is not %s", value, a.Syntax())
 	}
 	if a.Choices == nil {
 		return nil

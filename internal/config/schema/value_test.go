@@ -1,6 +1,12 @@
 package schema
 
-import "testing"
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+)
 
 func TestSizes(t *testing.T) {
 	for text, want := range map[string]int64{"0": 0, "10": 10, "10b": 10, " 2 k ": 2048, "2KB": 2048,
@@ -29,6 +35,39 @@ func TestSuggestionsAreNear(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// ActiveMQ's int attributes have 32 bits: what is beyond is refused there, too.
+func TestEveryWholeNumberHasARangeThatItsErrorNames(t *testing.T) {
+	for _, e := range everyTable() {
+		for i := range e.Attributes {
+			a := &e.Attributes[i]
+			if a.Type != Int {
+				continue
+			}
+			least, most := a.bounds()
+			beyond := []string{"-9223372036854775809", "9223372036854775808"}
+			if least > math.MinInt64 {
+				beyond = append(beyond, strconv.FormatInt(least-1, 10))
+			}
+			if most < math.MaxInt64 {
+				beyond = append(beyond, strconv.FormatInt(most+1, 10))
+			}
+			for _, value := range beyond {
+				err := a.Check(value)
+				want := fmt.Sprintf("%q is not a whole number from %d", value, least)
+				if err == nil || !strings.HasPrefix(err.Error(), want) {
+					t.Errorf("%s on <%s>: %v, want %s", a.Name, e.Name, err, want)
+				}
+			}
+			if err := a.Check(strconv.FormatInt(least, 10)); err != nil {
+				t.Errorf("%s on <%s>: the least: %v", a.Name, e.Name, err)
+			}
+			if most > math.MaxInt32 && a.Name != "maxSlowCount" {
+				t.Errorf("%s on <%s> goes up to %d, and has 32 bits in ActiveMQ", a.Name, e.Name, most)
+			}
 		}
 	}
 }
