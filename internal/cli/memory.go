@@ -19,14 +19,18 @@ const (
 )
 
 // boundHeap has garbage collected more often where the heap would else grow to twice of what the
-// brokers' limits allow. What the environment says of GOMEMLIMIT counts instead.
+// brokers' limits allow, if all have one. What the environment says of GOMEMLIMIT counts instead.
 func boundHeap(setups []*hopwire.Setup) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
 	sum := int64(0)
 	for _, s := range setups {
-		sum += s.MemoryBytes()
+		n := s.MemoryBytes()
+		if n == 0 {
+			return
+		}
+		sum += n
 	}
 	debug.SetMemoryLimit(sum)
 }

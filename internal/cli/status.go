@@ -112,9 +112,9 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 		fmt.Fprintf(out, "broker %s  %s  pid %d  slave: %s\n", st.Broker, st.Version, st.PID, st.Waits)
 		return
 	}
-	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s of %s%s  store %s%s\n",
+	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s%s  store %s%s\n",
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), count(st.Connections, "connection"),
-		bytes(st.MemoryBytes), bytes(st.MemoryLimitBytes), frames(st), bytes(st.StoreBytes),
+		memory(st), frames(st), bytes(st.StoreBytes),
 		mark(st.StoreFull, " FULL"))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
@@ -157,6 +157,14 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 		fmt.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
 			reasonList(st.Reasons))
 	}
+}
+
+// memory tells what messages take, and what they may.
+func memory(st *manage.Status) string {
+	if st.MemoryLimitBytes == 0 {
+		return bytes(st.MemoryBytes) + ", no limit"
+	}
+	return bytes(st.MemoryBytes) + " of " + bytes(st.MemoryLimitBytes)
 }
 
 // frames tells of large frames that are being read, if there are some.

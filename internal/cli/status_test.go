@@ -46,6 +46,16 @@ func TestStatusTellsWhyMessagesWait(t *testing.T) {
 	}
 }
 
+func TestStatusTellsThatMemoryHasNoLimit(t *testing.T) {
+	for limit, want := range map[int64]string{0: "memory 1.0 KiB, no limit  store",
+		2048: "memory 1.0 KiB of 2.0 KiB  store"} {
+		out := printed(&manage.Status{Broker: "a", MemoryBytes: 1024, MemoryLimitBytes: limit})
+		if !strings.Contains(out, want) {
+			t.Errorf("status says\n%swant %s", out, want)
+		}
+	}
+}
+
 func TestStatusTellsOfLargeFramesThatAreRead(t *testing.T) {
 	st := &manage.Status{Broker: "a", FrameLimitBytes: 10 << 20}
 	if out := printed(st); strings.Contains(out, "frames") {

@@ -63,7 +63,7 @@ type Status struct {
 	Transactions     []Transaction `json:"transactions,omitempty"`
 	Connections      int           `json:"connections"`
 	MemoryBytes      int64         `json:"memoryBytes"`
-	MemoryLimitBytes int64         `json:"memoryLimitBytes"`
+	MemoryLimitBytes int64         `json:"memoryLimitBytes"` // 0 is no limit
 	// FrameBytes is the memory of large frames that are being read, which MemoryBytes counts when
 	// they are there; above FrameLimitBytes their connections wait, now FramesWaiting of them.
 	FrameBytes      int64         `json:"frameBytes"`
