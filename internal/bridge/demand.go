@@ -41,7 +41,7 @@ const (
 	gone
 )
 
-var demandStates = [...]string{waiting: "waiting", suppressed: "suppressed", refused: "waiting",
+var demandStates = [...]string{waiting: "waiting", suppressed: "suppressed", refused: "refused",
 	active: "active", draining: "draining", yielding: "suppressed", gone: "gone"}
 
 // subscribed reports whether the home broker has a subscription for the demand.
@@ -53,7 +53,7 @@ func (s demandState) ending() bool { return s == draining || s == yielding }
 // refusal is that the home broker took no subscription.
 type refusal struct {
 	text   string
-	denied bool          // the bridge's user has not the right to
+	reason message.Reason
 	again  time.Duration // when it is asked next
 	wait   time.Duration // before that
 }

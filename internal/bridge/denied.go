@@ -71,8 +71,7 @@ func (d *denial) answered(b *Bridge, r *message.Response) bool {
 func (b *Bridge) notTaken(d *demand, err error, now time.Duration) {
 	wait := min(max(2*d.refusal.wait, parkFirst), parkMax)
 	d.state, d.refusal = refused, refusal{text: err.Error(), wait: wait, again: now + wait,
-		denied: message.KindOf(err) == message.Denied}
-	b.demandRefused(d.dest, err)
+		reason: b.demandRefused(d.dest, err)}
 }
 
 // said is what the peer or the home broker says that keeps messages of d from crossing; "" for

@@ -25,7 +25,14 @@ func TestRefusedSubscriptionIsTriedAgain(t *testing.T) {
 		e.Reason != message.DemandRefused {
 		t.Errorf("told %+v", e)
 	}
+	if d := w.c.Status().Demands; len(d) != 1 || d[0].State != "refused" || d[0].Failed != "no" ||
+		d[0].Reason != message.DemandRefused {
+		t.Errorf("its status is %+v", d)
+	}
 	w.home.refuse = nil
 	w.env.advance(3 * time.Second)
 	w.demands("queue://Q")
+	if d := w.c.Status().Demands; len(d) != 1 || d[0].State != "active" || d[0].Reason != "" {
+		t.Errorf("once it is taken its status is %+v", d)
+	}
 }

@@ -107,13 +107,14 @@ func rows(by map[message.Reason]int64) []Count {
 type DemandRow struct {
 	ID          message.ConsumerID
 	Destination message.Destination
-	State       string // waiting, active, draining, suppressed; "(not durable)" behind it
+	State       string // waiting, refused, active, draining, suppressed; "(not durable)" behind it
 	Members     int
 	Static      bool
 	Durable     bool
 	InFlight    int
 	Taken       int64
-	Failed      string // why the home broker refused it
+	Reason      message.Reason // why the home broker refused it; "" when it did not
+	Failed      string         // the same in its words
 }
 
 // Status is a connector, or the accepting half of a duplex one, at one moment.
@@ -150,7 +151,8 @@ func (d *demand) row() DemandRow {
 		state += " (not durable)"
 	}
 	r := DemandRow{ID: d.id, Destination: d.dest, State: state, Members: len(d.members),
-		Durable: d.durable, InFlight: d.inFlight, Taken: d.taken, Failed: d.refusal.text}
+		Durable: d.durable, InFlight: d.inFlight, Taken: d.taken, Reason: d.refusal.reason,
+		Failed: d.refusal.text}
 	for _, m := range d.members {
 		r.Static = r.Static || m.static
 	}
@@ -222,7 +224,7 @@ func (b *Bridge) explain(d message.Destination) message.Reason {
 		}
 	}
 	for _, x := range b.table.demands {
-		if x.state == refused && x.refusal.denied && policy.Covers(x.dest, d) {
+		if x.state == refused && x.refusal.reason == message.AccessDenied && policy.Covers(x.dest, d) {
 			return message.AccessDenied
 		}
 	}

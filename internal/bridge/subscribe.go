@@ -118,14 +118,15 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	b.home.outdone(d)
 }
 
-// demandRefused tells that the home broker refused what the peer asks for.
-func (b *Bridge) demandRefused(d message.Destination, err error) {
+// demandRefused tells that the home broker refused what the peer asks for, and gives the reason.
+func (b *Bridge) demandRefused(d message.Destination, err error) message.Reason {
 	why := message.DemandRefused
 	if message.KindOf(err) == message.Denied {
 		why = message.AccessDenied
 	}
 	b.count.add(why)
 	b.event(Event{Kind: DemandRefused, Destination: d, Reason: why, Text: err.Error()})
+	return why
 }
 
 // drain ends demand that nobody wants any more, a subscription after the answers that are

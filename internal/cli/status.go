@@ -187,8 +187,8 @@ func refusedBy(b *manage.Bridge) (lines []string) {
 	}
 	for _, d := range b.Demands {
 		if d.Error != "" {
-			lines = append(lines, fmt.Sprintf("bridge %s: %s is not forwarded: %s", b.Name,
-				d.Destination, d.Error))
+			lines = append(lines, fmt.Sprintf("bridge %s: %s is not forwarded: refused here, %s: %s",
+				b.Name, d.Destination, d.Reason, d.Error))
 		}
 	}
 	return lines

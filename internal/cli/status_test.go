@@ -56,6 +56,16 @@ func TestStatusTellsThatMemoryHasNoLimit(t *testing.T) {
 	}
 }
 
+func TestStatusTellsWhyABridgeForwardsNothing(t *testing.T) {
+	out := printed(&manage.Status{Broker: "a", Bridges: []manage.Bridge{{Name: "n",
+		Demands: []manage.Demand{{Destination: "queue://Q", State: "refused", Reason: "DENIED",
+			Error: "user u may not read"}}}}})
+	want := "  bridge n: queue://Q is not forwarded: refused here, DENIED: user u may not read\n"
+	if !strings.Contains(out, want) {
+		t.Errorf("status says\n%swant %s", out, want)
+	}
+}
+
 func TestStatusTellsOfLargeFramesThatAreRead(t *testing.T) {
 	st := &manage.Status{Broker: "a", FrameLimitBytes: 10 << 20}
 	if out := printed(st); strings.Contains(out, "frames") {

@@ -191,7 +191,8 @@ type Demand struct {
 	Members     int    `json:"members"`
 	InFlight    int    `json:"inFlight"`
 	Taken       int64  `json:"taken"`
-	Error       string `json:"error,omitempty"`
+	Reason      string `json:"reason,omitempty"` // why this broker refused it
+	Error       string `json:"error,omitempty"`  // the same in its words
 }
 
 // Parked is a destination that waits because the peer refuses its messages.
@@ -312,7 +313,7 @@ func FromBridge(b bridge.Status, now time.Duration) Bridge {
 	for _, d := range b.Demands {
 		out.Demands = append(out.Demands, Demand{Destination: d.Destination.String(),
 			State: d.State, Members: d.Members, InFlight: d.InFlight, Taken: d.Taken,
-			Error: d.Failed})
+			Reason: string(d.Reason), Error: d.Failed})
 	}
 	for _, p := range b.Parked {
 		out.Parked = append(out.Parked, Parked{Destination: p.Destination.String(),
