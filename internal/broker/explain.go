@@ -306,6 +306,30 @@ func (e *explainer) releases(r message.Reason, who string) string {
 	return r.Releases()
 }
 
+// parked counts the sends that wait, and finds the oldest of each class: they are in the order of
+// their parking.
+func (e *explainer) parked() {
+	var rows [classes]*ExplainRow
+	left := 0
+	for k, n := range e.named.parkedOf {
+		if n > 0 {
+			rows[k] = e.row(e.named.lack[k], "sends that wait for space")
+			rows[k].Count += int64(n)
+			left++
+		}
+	}
+	for _, a := range e.named.parked {
+		if left == 0 {
+			return
+		}
+		if e.named.parks(a) && rows[a.wait.class] != nil {
+			rows[a.wait.class].Oldest.add(Oldest{ID: a.m.ID, Age: e.b.env.Mono() - a.wait.since})
+			rows[a.wait.class] = nil
+			left--
+		}
+	}
+}
+
 func (e *explainer) finish() {
 	x := &Explanation{Status: e.named.status(), Stored: e.stored, StoredOldest: e.oldest,
 		Found: e.found, Remark: remarkOn(e.named.name)}
@@ -313,11 +337,7 @@ func (e *explainer) finish() {
 		x.Status.Size += h.sub.dest.queue.Len()
 		x.Status.InFlight += h.sub.dest.queue.OutCount()
 	}
-	for k, n := range e.named.parkedOf {
-		if n > 0 {
-			e.row(e.named.lack[k], "sends that wait for space").Count += int64(n)
-		}
-	}
+	e.parked()
 	for _, r := range e.rows {
 		x.Rows = append(x.Rows, *r)
 	}

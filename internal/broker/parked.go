@@ -20,7 +20,7 @@ type parking struct {
 	// and go. By it and by class the arrival is counted in and out.
 	stored bool
 	timer  interface{ Stop() }
-	since  time.Duration // of what waits for its destination
+	since  time.Duration // monotonic; not of what loads
 }
 
 // parkingLot is where a destination's sends wait for space.
@@ -200,7 +200,7 @@ func (d *destination) setLack(b *Broker, k class, r message.Reason) {
 // park lets an arrival wait for the room that a class lacks: its own, or that of who it is behind.
 func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason) {
 	a.wait = &parking{dest: d, class: k, at: len(d.parked), size: a.m.Size(),
-		stored: b.isStored(d, a.m)}
+		stored: b.isStored(d, a.m), since: b.env.Mono()}
 	d.setLack(b, k, reason)
 	if d.parkedCount() == 0 {
 		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: a.m.ID.String()})

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
@@ -91,6 +92,7 @@ func TestRoomGoesToWhoWaitsLongest(t *testing.T) {
 
 func TestAParkedSendWaitsForWhatIsLackingNow(t *testing.T) {
 	h := open(t, nil, nil)
+	h.pass(time.Hour)
 	g := h.connect("g", "g", "", nil)
 	m := g.mail("g", queueNamed("q"), 1)
 	h.b.journal.undurable = undurableMax + 1
@@ -105,14 +107,16 @@ func TestAParkedSendWaitsForWhatIsLackingNow(t *testing.T) {
 	if r := d.parked[0].reason(); r != message.StoreFull {
 		t.Errorf("it waits for %s, the disk is full", r)
 	}
-	var row ExplainRow
-	h.b.Explain(d.name, nil, func(e *Explanation) { row = e.Rows[0] })
-	if row.Reason != message.StoreFull || row.Count != 1 {
+	h.pass(time.Minute)
+	g.Handle(g.mail("g", queueNamed("q"), 2))
+	row := h.explain(d.name).Rows[0]
+	if row.Reason != message.StoreFull || row.Count != 2 ||
+		row.Oldest != (Oldest{ID: m.ID, Age: time.Minute}) {
 		t.Errorf("explained as %+v", row)
 	}
 	h.space = nil // the disk tells nobody
 	h.pass(2 * storeLook)
-	if len(d.parked) != 0 || d.queue.Len() != 1 {
+	if len(d.parked) != 0 || d.queue.Len() != 2 {
 		t.Error("nobody looked whether the disk has room")
 	}
 }

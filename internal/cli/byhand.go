@@ -158,8 +158,8 @@ func ofDestination(ctx context.Context, s *streams, which brokerFlag, force forc
 	return doEach(ctx, s, them, do)
 }
 
-// oneNamed reads the name of one destination.
-func oneNamed(text string) (message.Destination, error) {
+// named reads the name of a destination, a pattern or a list, which has no options.
+func named(text string) (message.Destination, error) {
 	if strings.TrimSpace(text) == "" {
 		return message.Destination{}, usageError{"the name is empty"}
 	}
@@ -167,6 +167,19 @@ func oneNamed(text string) (message.Destination, error) {
 		return message.Destination{}, err
 	}
 	name, _ := message.ParseDestination(text, message.Queue)
+	if before, _, has := strings.Cut(strings.TrimSpace(text), "?"); has {
+		return name, usageError{fmt.Sprintf("%s: options are for consumers, and no part of a name;"+
+			" write %s", text, before)}
+	}
+	return name, nil
+}
+
+// oneNamed reads the name of one destination.
+func oneNamed(text string) (message.Destination, error) {
+	name, err := named(text)
+	if err != nil {
+		return name, err
+	}
 	if name.IsPattern() || name.IsComposite() {
 		return name, usageError{fmt.Sprintf("%s is several destinations: name one at a time", name)}
 	}

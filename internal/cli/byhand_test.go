@@ -34,6 +34,20 @@ func TestAQueueIsPurgedAndDeletedByHand(t *testing.T) {
 	expect(t, exitFailed, `no running broker has queue://ORDERS`, "delete", "ORDERS")
 }
 
+func TestANameHasNoOptions(t *testing.T) {
+	for _, verb := range []string{"purge", "delete", "explain"} {
+		for name, want := range map[string]string{
+			"q?consumer.x=1":   `q\?consumer\.x=1: options are for consumers.*; write q\n`,
+			"queue://a.>?b":    `; write queue://a.>\n`,
+			"topic://t?":       `; write topic://t\n`,
+			" ":                `the name is empty\n`,
+			"queue://A,B?b=1 ": `; write queue://A,B\n`,
+		} {
+			expect(t, exitUsage, "^hopwire: .*"+want, verb, name)
+		}
+	}
+}
+
 func TestOfSeveralBrokersThatHaveItOneIsNamed(t *testing.T) {
 	t.Setenv("TMPDIR", need.ShortDir(t))
 	for name, n := range map[string]string{"a": "3", "b": "1"} {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,14 +19,15 @@ type explainCommand struct {
 	brokerFlag
 	Queue   string `arg:"" name:"destination" help:"${explainDest}"`
 	Message string `short:"m" help:"Only this message." placeholder:"ID"`
+	All     bool   `short:"a" help:"Every subscription and destination, however many there are."`
 }
 
 // Run prints why the messages of the queue or topic are where they are.
 func (c *explainCommand) Run(ctx context.Context, s *streams) error {
-	if _, err := parseDestination(c.Queue); err != nil {
+	name, err := named(c.Queue)
+	if err != nil {
 		return err
 	}
-	name, _ := message.ParseDestination(c.Queue, message.Queue)
 	several := name.IsPattern() || name.IsComposite()
 	if several && c.Message != "" {
 		return usageError{fmt.Sprintf("%s is several destinations; name the one that the message is on",
@@ -41,7 +43,7 @@ func (c *explainCommand) Run(ctx context.Context, s *streams) error {
 	}
 	found, err := explained(ctx, them, c.Queue, c.Message)
 	for _, x := range found {
-		printExplanation(s.out, x)
+		c.print(s.out, x)
 	}
 	if len(found) > 0 || err != nil {
 		return err
@@ -98,19 +100,19 @@ func (c *explainCommand) explainAll(ctx context.Context, s *streams, them []*ask
 	all := 0
 	for _, t := range list {
 		all += t.all
-		shown, more := few(statusView{}, t.dests, listMost)
+		shown, more := few(statusView{All: c.All}, t.dests, listMost)
 		for _, d := range shown {
-			found, err := explained(ctx, []*asked{t.of}, d.Name, "")
-			if err != nil {
-				return err
+			found, failed := explained(ctx, []*asked{t.of}, d.Name, "")
+			if err = errors.Join(err, failed); failed != nil {
+				break // others answer yet
 			}
 			for _, x := range found {
 				x.Broker = t.of.among(them)
-				printExplanation(s.out, x)
+				c.print(s.out, x)
 			}
 		}
 		andMore(s.out, more, "destinations of broker "+t.of.among(them)+" that "+c.Queue+" fits",
-			"name some")
+			"name some, or hopwire explain --all")
 		if quiet := t.all - len(t.dests); quiet > 0 {
 			fmt.Fprintf(s.out, "broker %s  %s fits %s that %s\n", t.of.among(them), name,
 				count(quiet, mark(len(t.dests) > 0, "more ")+"destination"),
@@ -190,7 +192,8 @@ func haveOf(brokers []string) string {
 		plural(len(brokers), "has", "have")
 }
 
-func printExplanation(out io.Writer, x *manage.Explanation) {
+// print prints one explanation.
+func (c *explainCommand) print(out io.Writer, x *manage.Explanation) {
 	d := &x.Destination
 	fmt.Fprintf(out, "broker %s  %s: %s, %d in flight, %s, %s\n", x.Broker, d.Name,
 		count(d.Size, "message"), d.InFlight, count(d.Consumers, "consumer"),
@@ -202,17 +205,11 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 		fmt.Fprintf(out, "  a topic keeps messages for durable subscriptions alone, and has none for"+
 			" them now; who is not there when a message comes does not get it\n")
 	}
-	for _, r := range x.Rows {
-		fmt.Fprintf(out, "  %6d  %s", r.Count, r.Reason)
-		if r.Who != "" {
-			fmt.Fprintf(out, "  (%s)", r.Who)
-		}
-		fmt.Fprintf(out, "\n          released by %s\n", r.Releases)
-		if r.Remark != "" {
-			fmt.Fprintf(out, "          %s\n", r.Remark)
-		}
-		printOldest(out, manage.Oldest{SinceMs: r.SinceMs, Example: r.Example, Unknown: r.Unknown})
+	most := listMost
+	if c.All {
+		most = len(x.Rows)
 	}
+	printRows(out, x.Rows, most)
 	if n := x.StoredOnly; n > 0 {
 		fmt.Fprintf(out, "  %6d  %s in the store, and %s looked at when read\n", n,
 			plural(n, "waits", "wait"), plural(n, "is", "are"))
@@ -237,20 +234,5 @@ func printExplanation(out io.Writer, x *manage.Explanation) {
 		fmt.Fprintf(out, "  DENIED since start: %d, last %s ago: user %s, who may not %s (%s)\n",
 			r.Count, age(r.AgoMs), r.User, r.What, r.Who)
 		fmt.Fprintf(out, "          released by %s\n", r.Releases)
-	}
-}
-
-// printOldest tells how long the oldest of some messages has been here, as far as that is known.
-func printOldest(out io.Writer, o manage.Oldest) {
-	switch {
-	case o.Example != "" && o.Unknown:
-		fmt.Fprintf(out, "          the oldest that could be read came %s ago: %s\n", age(o.SinceMs),
-			o.Example)
-	case o.Unknown:
-		fmt.Fprintf(out, "          how long they have been here could not be read from the store\n")
-	case o.Example != "":
-		fmt.Fprintf(out, "          the oldest came %s ago: %s\n", age(o.SinceMs), o.Example)
-	case o.SinceMs > 0:
-		fmt.Fprintf(out, "          they came more than %s ago\n", age(o.SinceMs))
 	}
 }

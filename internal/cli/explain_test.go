@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"hopwire/internal/manage"
+	"hopwire/internal/manage/control"
+	"hopwire/internal/message"
 	"hopwire/test/interop/broker"
 	"hopwire/test/need"
 )
@@ -36,7 +41,7 @@ func TestBrowseSaysThatABrokerShowsAPage(t *testing.T) {
 
 func TestWhatWasRefusedStandsBelowWhatWaits(t *testing.T) {
 	var out strings.Builder
-	printExplanation(&out, &manage.Explanation{Broker: "b",
+	new(explainCommand).print(&out, &manage.Explanation{Broker: "b",
 		Destination: manage.Destination{Name: "queue://Q", Size: 30},
 		Rows:        []manage.ExplanationRow{{Reason: "NO_CONSUMER", Count: 30, Releases: "a consumer"}},
 		Ways:        []manage.ExplanationOfWay{{Bridge: "up", Reason: "NO_DEMAND"}},
@@ -56,7 +61,7 @@ func TestWhatWasRefusedStandsBelowWhatWaits(t *testing.T) {
 
 func TestABridgeThatIsDownIsExplainedWithItsLastAndNextTry(t *testing.T) {
 	var out strings.Builder
-	printExplanation(&out, &manage.Explanation{Ways: []manage.ExplanationOfWay{
+	new(explainCommand).print(&out, &manage.Explanation{Ways: []manage.ExplanationOfWay{
 		{Bridge: "up", Reason: "BRIDGE_DOWN", State: "BACKOFF", Error: "tcp://b:1: refused", Attempt: 3,
 			NextTryMs: 12_000},
 		{Bridge: "off", Reason: "BRIDGE_DOWN", State: "STOPPED"},
@@ -115,7 +120,7 @@ func TestWhatIsKnownOfTheOldestMessageIsTold(t *testing.T) {
 		{Count: 2, Reason: "E", Releases: "r"},
 	}
 	var out strings.Builder
-	printExplanation(&out, &manage.Explanation{Rows: rows, StoredOnly: 1,
+	new(explainCommand).print(&out, &manage.Explanation{Rows: rows, StoredOnly: 1,
 		StoredOldest: &manage.Oldest{SinceMs: 8000, Example: "ID:3"}})
 	_, got, _ := strings.Cut(out.String(), "\n")
 	want := `       2  A
@@ -138,4 +143,75 @@ func TestWhatIsKnownOfTheOldestMessageIsTold(t *testing.T) {
 	if got != want {
 		t.Errorf("explain says\n%s\nwant\n%s", got, want)
 	}
+}
+
+func TestManySubscriptionsInOneStateAreSummedUp(t *testing.T) {
+	x := &manage.Explanation{Destination: manage.Destination{Name: "topic://T", Size: 6000}}
+	for n := range 1500 {
+		r := manage.ExplanationRow{Reason: "NO_CONSUMER", Who: fmt.Sprintf("durable subscription s%d", n),
+			Count: 4, Releases: "its subscriber", Example: "ID:x", SinceMs: 1000}
+		if n == 1400 {
+			r.Remark = "something is wrong"
+		}
+		x.Rows = append(x.Rows, r)
+	}
+	x.Rows = append(x.Rows, manage.ExplanationRow{Reason: "IN_DOUBT", Who: "peer p", Count: 1,
+		Releases: "the peer"})
+	for _, c := range []struct {
+		all   bool
+		lines int
+		want  string
+	}{
+		{false, 1 + 3 + 19*2 + 3 + 2 + 1, `(?s)s0\)\n +released by its subscriber\n.* s19\).*s1400\)\n` +
+			` +something is wrong\n.*IN_DOUBT  \(peer p\)\n +released by the peer\n  and 1479 more of 1500` +
+			` that are NO_CONSUMER: hopwire explain --all\n$`},
+		{true, 1 + 3*1500 + 1 + 2, `s1499\)\n +released by its subscriber\n`},
+	} {
+		var out strings.Builder
+		(&explainCommand{All: c.all}).print(&out, x)
+		if n := strings.Count(out.String(), "\n"); n != c.lines ||
+			!regexp.MustCompile(c.want).MatchString(out.String()) {
+			t.Errorf("all %t: %d lines, want %d and %s\n%.5000s", c.all, n, c.lines, c.want, out.String())
+		}
+	}
+}
+
+// answers is a broker with one queue that answers, or does not.
+type answers struct {
+	manage.Subject
+	name   string
+	status error
+	why    error
+}
+
+func (a *answers) Presence() *manage.Presence { return &manage.Presence{} }
+
+func (a *answers) Status(context.Context) (*manage.Status, error) {
+	return &manage.Status{Broker: a.name, Destinations: []manage.Destination{
+		{Name: "queue://Q", Size: 1}}}, a.status
+}
+
+func (a *answers) Explain(context.Context, string, string) (*manage.Explanation, error) {
+	return &manage.Explanation{Destination: manage.Destination{Name: "queue://Q", Size: 1}}, a.why
+}
+
+func TestWhatSomeBrokersDoNotAnswerIsToldBesideWhatOthersDo(t *testing.T) {
+	t.Setenv("TMPDIR", need.ShortDir(t))
+	for _, a := range []*answers{
+		{name: "a", status: message.Errorf(message.Internal, "a has no status")},
+		{name: "b", why: message.Errorf(message.Internal, "b does not explain")}, {name: "c"},
+	} {
+		server, l, err := control.Listen(a.name, need.ShortDir(t), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if err := server.Serve(l); err != nil {
+				t.Error(err)
+			}
+		}()
+		t.Cleanup(func() { server.Close(context.Background()) })
+	}
+	expect(t, exitFailed, `^broker c  queue://Q: 1 message,.*^hopwire: .*a has no status\n.*`+
+		`b does not explain\n$`, "explain", "Q,R")
 }

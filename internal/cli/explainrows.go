@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"hopwire/internal/manage"
+)
+
+// printRows prints what holds messages. Of more than most that are in the same state only the first
+// are shown, which have most messages, and those that something else is known of.
+func printRows(out io.Writer, rows []manage.ExplanationRow, most int) {
+	type state struct{ reason, releases string }
+	alike := map[state]int{}
+	of := func(r *manage.ExplanationRow) state { return state{r.Reason, r.Releases} }
+	for i := range rows {
+		alike[of(&rows[i])]++
+	}
+	shown := map[state]int{}
+	left := map[state]int{}
+	var order []state
+	for i := range rows {
+		r := &rows[i]
+		s := of(r)
+		if shown[s] >= most && r.Remark == "" && !r.Unknown {
+			if left[s] == 0 {
+				order = append(order, s)
+			}
+			left[s]++
+			continue
+		}
+		if shown[s]++; shown[s] == 1 || alike[s] <= most {
+			fmt.Fprintf(out, "  %6d  %s%s\n          released by %s\n", r.Count, r.Reason, whose(r),
+				r.Releases)
+		} else {
+			fmt.Fprintf(out, "  %6d  %s%s\n", r.Count, r.Reason, whose(r))
+		}
+		if r.Remark != "" {
+			fmt.Fprintf(out, "          %s\n", r.Remark)
+		}
+		printOldest(out, manage.Oldest{SinceMs: r.SinceMs, Example: r.Example, Unknown: r.Unknown})
+	}
+	for _, s := range order {
+		andMore(out, left[s], fmt.Sprintf("of %d that are %s", alike[s], s.reason),
+			"hopwire explain --all")
+	}
+}
+
+// whose is who a row is about.
+func whose(r *manage.ExplanationRow) string { return mark(r.Who != "", "  ("+r.Who+")") }
+
+// printOldest tells how long the oldest of some messages has been here, as far as that is known.
+func printOldest(out io.Writer, o manage.Oldest) {
+	switch {
+	case o.Example != "" && o.Unknown:
+		fmt.Fprintf(out, "          the oldest that could be read came %s ago: %s\n", age(o.SinceMs),
+			o.Example)
+	case o.Unknown:
+		fmt.Fprintf(out, "          how long they have been here could not be read from the store\n")
+	case o.Example != "":
+		fmt.Fprintf(out, "          the oldest came %s ago: %s\n", age(o.SinceMs), o.Example)
+	case o.SinceMs > 0:
+		fmt.Fprintf(out, "          they came more than %s ago\n", age(o.SinceMs))
+	}
+}
