@@ -29,10 +29,12 @@ type applier struct {
 
 	removed int64 // about the size of what is deleted
 	swept   []store.ExpiredRef
-	key     []byte
-	stop    []byte
-	value   []byte
-	head    []byte
+
+	remembered remembered
+	key        []byte
+	stop       []byte
+	value      []byte
+	head       []byte
 }
 
 // work is what one Apply does to one destination.
@@ -93,6 +95,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	}
 	if err == nil {
 		a.publish()
+		a.rememberNumbers()
 	}
 	_ = b.Close() // only gives memory back
 	return err

@@ -51,7 +51,7 @@ func (s *Store) corruptNumbers(id store.DestID, p message.ProducerID, err error)
 }
 
 // numbersOf gives the numbers of a producer that this Apply has; they are written once for all of
-// it. They are not remembered longer: the broker has them, too, and knows when no more.
+// it.
 func (a *applier) numbersOf(w *work, p message.ProducerID) (used *message.Numbers, known bool) {
 	if used, known = w.numbers[p]; !known {
 		if w.numbers == nil {
@@ -67,6 +67,9 @@ func (a *applier) putNumber(op *store.Op) error {
 	a.needs(formatFourth)
 	used, known := a.numbersOf(w, p)
 	if !known {
+		used = a.remembered.take(numberKey{w.d, p})
+	}
+	if !known && used == nil {
 		a.key = numbersKey(a.key[:0], w.id, p)
 		rec, done, err := a.s.db.Get(a.key)
 		switch {
@@ -83,7 +86,9 @@ func (a *applier) putNumber(op *store.Op) error {
 
 func (a *applier) dropNumbers(op *store.Op) {
 	w, p := a.of(op.Dest), op.ID.Producer
-	a.numbersOf(w, p)
+	if _, known := a.numbersOf(w, p); !known {
+		a.remembered.take(numberKey{w.d, p})
+	}
 	w.numbers[p] = nil
 }
 
@@ -98,5 +103,16 @@ func (a *applier) writeNumbers(w *work) {
 		a.value = used.Append(a.value[:0])
 		a.set(a.key, a.value)
 	}
-	w.numbers, w.numbered = nil, nil // the work is remembered until the next Apply
+}
+
+// rememberNumbers has the next Apply know what this one wrote.
+func (a *applier) rememberNumbers() {
+	for _, w := range a.order {
+		for _, p := range w.numbered {
+			if used := w.numbers[p]; used != nil && !w.dropped {
+				a.remembered.put(numberKey{w.d, p}, used)
+			}
+		}
+		w.numbers, w.numbered = nil, nil // the work is kept until the next Apply
+	}
 }

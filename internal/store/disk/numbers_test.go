@@ -3,6 +3,7 @@ package disk
 import (
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestNumbersThatCannotBeReadStopNoOthers(t *testing.T) {
 		}
 	}
 	number("damaged", 1)
-	number("whole", math.MaxInt64)
+	number("whole", math.MaxInt64-1)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestNumbersThatCannotBeReadStopNoOthers(t *testing.T) {
 			switch {
 			case message.KindOf(p.Damage) == message.Corrupt && p.Numbers == nil:
 				n++
-			case p.Damage != nil, p.Producer.Connection == "whole" && !p.Numbers.Has(math.MaxInt64),
+			case p.Damage != nil, p.Producer.Connection == "whole" && !p.Numbers.Has(math.MaxInt64-1),
 				p.Producer.Connection == "damaged" && !p.Numbers.Has(5):
 				t.Errorf("%v has %v, %v", p.Producer, p.Numbers, p.Damage)
 			}
@@ -65,7 +66,7 @@ func TestNumbersThatCannotBeReadStopNoOthers(t *testing.T) {
 		t.Errorf("%d cannot be read, want 2", n)
 	}
 	number("damaged", 5)
-	number("whole", 7)
+	number("whole", math.MaxInt64)
 	if n := damaged(); n != 1 {
 		t.Errorf("%d cannot be read, want 1", n)
 	}
@@ -86,7 +87,7 @@ func many(n int, number int64) *store.Batch {
 	return b
 }
 
-func TestNumbersAreNotHeldBetweenApplies(t *testing.T) {
+func TestNumbersThatAreHeldBetweenAppliesAreBounded(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	heap := func() int64 {
 		runtime.GC()
@@ -105,6 +106,51 @@ func TestNumbersAreNotHeldBetweenApplies(t *testing.T) {
 	if more := heap() - before; more > 4<<20 {
 		t.Errorf("%d bytes are held", more)
 	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is remembered of a destination that was dropped, of a producer that was forgotten or of a
+// batch that was refused is not taken for what the store has.
+func TestNumbersThatAreRememberedAreThoseOfTheStore(t *testing.T) {
+	s := openMem(t, vfs.NewMem())
+	p := message.ProducerID{Connection: "p"}
+	apply := func(fine bool, ops ...store.Op) {
+		t.Helper()
+		if err := s.Apply([]*store.Batch{{Ops: ops}}); (err == nil) != fine {
+			t.Fatal(err)
+		}
+	}
+	op := func(kind store.OpKind, n int64) store.Op {
+		return store.Op{Kind: kind, Dest: 1, Count: 64,
+			ID: &message.MessageID{Producer: p, Sequence: n}}
+	}
+	want := func(numbers ...int64) {
+		t.Helper()
+		r, err := s.Receipts(1)
+		if err != nil || len(r.Producers) != 1 {
+			t.Fatalf("%v, %v", r.Producers, err)
+		}
+		for n := range int64(20) {
+			if has := slices.Contains(numbers, n); r.Producers[0].Numbers.Has(n) != has {
+				t.Errorf("number %d: %v, want %v", n, !has, has)
+			}
+		}
+	}
+	header := numberOf("p", 0).Ops[0]
+	apply(true, header, op(store.PutNumber, 1))
+	apply(true, op(store.PutNumber, 2))
+	want(1, 2)
+	apply(false, op(store.PutNumber, 3), store.Op{Kind: 99})
+	apply(true, op(store.PutNumber, 4))
+	want(1, 2, 4)
+	apply(true, op(store.DropNumbers, 0))
+	apply(true, op(store.PutNumber, 5))
+	want(5)
+	apply(true, store.Op{Kind: store.DropDestination, Dest: 1})
+	apply(true, header, op(store.PutNumber, 6))
+	want(6)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
