@@ -441,6 +441,27 @@ func TestTheHighestNumberIsANumberLikeOthers(t *testing.T) {
 	}
 }
 
+// Whoever counts anew loses no message, and is known again by what it sends from then on.
+func TestAProducerWhoseNumbersFallIsKnownByTheNewOnes(t *testing.T) {
+	h := open(t, nil, nil)
+	p := h.tolerant("p", false)
+	for _, n := range []int64{1, 2, 1 << 62, 1, 2, 2, 3} {
+		p.produce("p", queueQ, n)
+	}
+	if n := len(h.stored(queueQ)); n != 6 || h.b.counts.Duplicates != 1 {
+		t.Errorf("%d are stored, want 6; %d duplicates, want 1", n, h.b.counts.Duplicates)
+	}
+	h.wantNumbers(queueQ, "p 1 2 3")
+	h = h.killed()
+	p = h.tolerant("p", true)
+	for _, n := range []int64{2, 3, 4} {
+		p.produce("p", queueQ, n)
+	}
+	if n := len(h.stored(queueQ)); n != 7 || h.b.counts.Duplicates != 2 {
+		t.Errorf("after a kill %d are stored, want 7; %d duplicates, want 2", n, h.b.counts.Duplicates)
+	}
+}
+
 // A record of one producer that cannot be read ends; the destination and the others go on.
 func TestNumbersThatCannotBeReadEndAndAreToldOf(t *testing.T) {
 	h := open(t, nil, nil)

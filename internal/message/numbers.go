@@ -10,8 +10,13 @@ import (
 // numbersMost is the largest depth of Numbers.
 const numbersMost = 1 << 20
 
+// FallMost is how far below the highest a number may be that is of the same count: more than a
+// client can have sent without an answer. What is below that begins a new count.
+const FallMost = 1 << 20
+
 // Numbers are the running numbers that one producer used: the highest, and which of those less than
-// a depth below it. What is older is not known.
+// a depth below it. What is older is not known. A producer whose numbers fall by more than FallMost
+// counts anew: it is known by the new numbers and not by those before, and loses no message.
 type Numbers struct {
 	high int64    // -1 while there is none
 	bits []uint64 // bit of number n: n % depth; none above high
@@ -35,12 +40,16 @@ func (w *Numbers) Has(n int64) bool {
 		w.bits[n%w.depth()/64]&(1<<(n%64)) != 0
 }
 
-// Add records a number, which is not negative, and reports whether it was there already.
+// Add records a number, which is not negative, and reports whether it was there already. What the
+// window had of another count goes.
 func (w *Numbers) Add(n int64) (was bool) {
 	depth := w.depth()
 	switch {
 	case n > w.high:
 		w.raise(n)
+	case w.high-n > FallMost:
+		clear(w.bits)
+		w.high = n
 	case w.high-n >= depth:
 		return false
 	case w.bits[n%depth/64]&(1<<(n%64)) != 0:
@@ -75,8 +84,11 @@ func within(i, from, to int64) uint64 {
 // low is the first number of the window.
 func (w *Numbers) low() int64 { return max(0, w.high-w.depth()+1) }
 
-// Join records what another window has.
+// Join records what another window has, which was used before: of another count, nothing.
 func (w *Numbers) Join(o *Numbers) {
+	if w.high >= 0 && o.high-w.high > FallMost {
+		return
+	}
 	if o.high > w.high {
 		w.raise(o.high)
 	}

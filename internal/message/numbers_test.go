@@ -87,6 +87,37 @@ func TestTheHighestNumberThereIsHasARecord(t *testing.T) {
 	}
 }
 
+// One number far beyond the others must not keep those that follow from being known, nor make them
+// known that were not used.
+func TestNumbersThatFallFarBeginANewCount(t *testing.T) {
+	for _, high := range []int64{FallMost + 128, 1 << 62, math.MaxInt64} {
+		w := NewNumbers(128)
+		w.Add(5)
+		w.Add(high)
+		before := w.Clone()
+		for _, n := range []int64{7, 1, 9} {
+			if w.Has(n) || w.Add(n) || !w.Add(n) || !w.Has(n) {
+				t.Errorf("behind %d: %d was there, or is not", high, n)
+			}
+		}
+		read, err := ParseNumbers(w.Append(nil))
+		if err != nil || !read.Has(1) || !read.Has(7) || !read.Has(9) || read.Has(5) || read.Has(high) {
+			t.Errorf("behind %d: it is read as %v, %v", high, read, err)
+		}
+		if w.Join(before); !w.Has(1) || w.Has(5) || w.Has(high) {
+			t.Errorf("joined to what was before it is %v", w)
+		}
+		if w.Add(high) || !w.Has(high) || w.Has(1) {
+			t.Errorf("and back to %d it is %v", high, w)
+		}
+	}
+	w := NewNumbers(64)
+	w.Add(FallMost + 8)
+	if w.Add(8) || w.Has(8) || !w.Has(FallMost+8) {
+		t.Errorf("a resend that is older than the window ends it: %v", w)
+	}
+}
+
 func TestTheUsualNumbersTakeFewBytes(t *testing.T) {
 	w := NewNumbers(2048)
 	for n := range int64(1_000_000) {
