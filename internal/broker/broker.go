@@ -165,6 +165,7 @@ type Broker struct {
 	beat     time.Duration // the end of the last turn
 	stop     *stop         // nil: none is under way
 	expiring bool          // a search for expired messages is under way
+	purges   []*purge      // under way
 }
 
 // New makes a broker over what the store had at start.

@@ -28,7 +28,8 @@ type Purged struct {
 
 // Purge drops what waits in a queue when it begins, and nobody has. It works in slices, and in
 // pages of what is in the store alone. by tells who asked, "" for nobody that is known; done is
-// called when it is durable. An error of kind NotFound says that there is no such queue.
+// called when it is durable. An error of kind NotFound says that there is no such queue, one of
+// kind Unavailable that the broker stops, and what was dropped until then.
 func (b *Broker) Purge(name message.Destination, by string, done func(Purged, error)) {
 	d := b.find(name)
 	switch {
@@ -39,10 +40,15 @@ func (b *Broker) Purge(name message.Destination, by string, done func(Purged, er
 	case d == nil || d.queue == nil:
 		done(Purged{}, message.Errorf(message.NotFound, "broker %s has no %s", b.opt.Name, name))
 		return
+	case b.stopping():
+		done(Purged{}, message.Errorf(message.Unavailable, "%s is not purged: broker %s is stopping",
+			name, b.opt.Name))
+		return
 	}
 	p := &purge{b: b, d: d, view: d.queue.View(), by: by, done: done}
 	p.out.Transacted = d.queue.Withheld()
 	p.out.Parked = d.parkedCount()
+	b.purges = append(b.purges, p)
 	p.walk()
 }
 
@@ -58,11 +64,15 @@ type purge struct {
 	to      uint64        // and what it is complete below
 	out     Purged
 	by      string // who asked
+	over    bool
 	done    func(Purged, error)
 }
 
 // walk looks at a slice of copies, and goes on when others had the loop.
 func (p *purge) walk() {
+	if p.over {
+		return
+	}
 	var erased []uint64
 	defer func() {
 		if d := p.d; len(erased) > 0 {
@@ -149,6 +159,10 @@ func (p *purge) read(from, to uint64) {
 	p.b.journal.storage.Page(store.PageRequest{Dest: p.d.id, From: store.Seq(from),
 		To: store.Seq(to), Count: purgePageCopies, Bytes: purgePageBytes},
 		func(page []store.Stored, err error) {
+			if p.over {
+				through()
+				return
+			}
 			if err != nil && !p.d.gone {
 				through()
 				p.b.tell(Event{Kind: StoreTrouble, Dest: p.d.name,
@@ -175,8 +189,19 @@ func (p *purge) turnPage() {
 	p.through = nil
 }
 
-// finish tells what was dropped, when that is durable.
-func (p *purge) finish() {
+// finish ends the purge when all was looked at.
+func (p *purge) finish() { p.end(p.out.text(), nil) }
+
+// cutOff ends the purge as the broker stops.
+func (p *purge) cutOff() {
+	text := p.out.text() + "; cut off by the stop of the broker, and the rest is there"
+	p.end(text, message.Errorf(message.Unavailable, "%s %s", p.d.name, text))
+}
+
+// end tells what was dropped, when that is durable.
+func (p *purge) end(text string, err error) {
+	p.over = true
+	drop(&p.b.purges, p)
 	if p.through != nil {
 		p.through()
 		p.through, p.page = nil, nil
@@ -184,8 +209,8 @@ func (p *purge) finish() {
 	p.b.countDropped(p.d, message.Purged, p.out.Dropped)
 	p.b.journal.afterUnit(func() {
 		p.b.tell(Event{Kind: ByHand, Reason: message.Purged, Dest: p.d.name, By: p.by,
-			Count: p.out.Dropped, Text: p.out.text()})
-		p.done(p.out, nil)
+			Count: p.out.Dropped, Text: text})
+		p.done(p.out, err)
 	})
 }
 

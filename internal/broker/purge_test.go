@@ -179,6 +179,63 @@ func TestAPurgeGoesInSlices(t *testing.T) {
 	}
 }
 
+// A purge that the stop leaves no time tells what it dropped: that is gone, and nothing else.
+func TestAPurgeThatTheStopCutsOffTellsWhatItDropped(t *testing.T) {
+	q := queueNamed("q")
+	const all = 3000
+	live := open(t, nil, nil)
+	p := live.connect("p", "p", "", nil)
+	for n := range int64(all) {
+		p.produce("p", q, n+1)
+	}
+	p.Gone()
+	for name, h := range map[string]*house{"in memory": live, "in the store": filled(t, q, all)} {
+		var out Purged
+		var err error
+		h.b.Purge(q, "root", func(p Purged, e error) { out, err = p, e })
+		for h.b.find(q).counts.Dequeued == 0 && h.step() {
+		}
+		h.events = nil
+		ended := false
+		for h.b.Stop(func() {}, func() { ended = true }); !ended; {
+			h.b.EndTurn()
+			list := &h.jobs // the store is fast
+			if len(h.jobs) == 0 {
+				list = &h.soon
+			}
+			f := (*list)[0]
+			*list = (*list)[1:]
+			f()
+		}
+		h.turn()
+		if message.KindOf(err) != message.Unavailable || out.Dropped == 0 || out.Dropped >= all {
+			t.Fatalf("%s: %+v is answered, %v", name, out, err)
+		}
+		want := fmt.Sprintf("purged: %d messages dropped; cut off by the stop of the broker, and the"+
+			" rest is there", out.Dropped)
+		if err.Error() != "queue://q "+want {
+			t.Errorf("%s: answered %v", name, err)
+		}
+		told := 0
+		for _, e := range h.events {
+			if e.Kind == ByHand && e.Text == want && e.Count == out.Dropped && e.By == "root" {
+				told++
+			}
+		}
+		if told != 1 || h.b.counts.Reasons[message.Purged] != out.Dropped {
+			t.Errorf("%s: told %d times, want once: %s; counted %v", name, told, want,
+				h.b.counts.Reasons)
+		}
+		if n := h.again().b.find(q).queue.Len(); n != all-out.Dropped {
+			t.Errorf("%s: %d are left after %+v", name, n, out)
+		}
+		h.b.Purge(q, "root", func(_ Purged, e error) { err = e })
+		if message.KindOf(err) != message.Unavailable || len(h.b.purges) > 0 {
+			t.Errorf("%s: a purge after the stop is answered %v", name, err)
+		}
+	}
+}
+
 // What is brought to memory while the purge reads it is purged there. No consumer has it yet: the
 // store does not know of that.
 func TestAPurgeMeetsWhatIsReadForAConsumerMeanwhile(t *testing.T) {

@@ -29,7 +29,7 @@ const (
 //	nothing that wants an answer is done, and after the last answer its client reads the end.
 //	answering: what is on its way to the disk is written and answered; all clients read the end.
 //	leaving: acknowledgements that were on their way are executed until all clients have closed.
-//	closing: windows are given back, and what that changed is written.
+//	closing: purges are cut off, windows are given back, and what that changed is written.
 type stop struct {
 	phase phase
 	began time.Duration // when the phase did; monotonic
@@ -168,6 +168,9 @@ func (b *Broker) endAll() {
 // closeAll takes leave of who has not closed, and writes what the end of the connections changed.
 func (b *Broker) closeAll() {
 	b.stop.begin(closing, b.env)
+	for _, p := range slices.Clone(b.purges) {
+		p.cutOff()
+	}
 	for _, c := range slices.Clone(b.connOrder) {
 		c.close("the broker is stopping")
 	}
