@@ -47,8 +47,19 @@ func (b *Broker) deadLetterOf(a *arrival, d *destination, m *message.Message, ca
 	b.tell(Event{Kind: MessageDead, Dest: d.name, Text: m.ID.String() + ": " + cause, Count: 1})
 	b.sequence++
 	dead.BrokerSequence = b.sequence
+	lost := t.name.IsTopic() && t.nobodyTakes()
 	b.put(t, dead, a)
+	if lost {
+		b.dropMany(t, message.NoConsumer, m.ID.String()+": a dead letter of "+d.name.String()+
+			", and the topic has no subscriber", 1)
+	}
 	b.adviseMessage("MessageDLQd", d, m)
+}
+
+// nobodyTakes reports whether a topic's message is nobody's: there is no subscription, nor does the
+// topic keep anything for later ones.
+func (d *destination) nobodyTakes() bool {
+	return len(d.consumers)+len(d.nets)+len(d.shares) == 0 && d.memory == nil
 }
 
 // wasDead reports whether a message lies where its own strategy put it when it was dead-lettered

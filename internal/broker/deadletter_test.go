@@ -34,6 +34,45 @@ func TestPoisonThatNoDeadLetterQueueTakesIsCountedAsSuch(t *testing.T) {
 	}
 }
 
+// A topic keeps nothing for who is not there: a dead letter that goes to one ends there.
+func TestADeadLetterToATopicWithoutSubscribersIsCounted(t *testing.T) {
+	dlt := topicNamed("DEAD.q")
+	for name, subscribe := range map[string]func(*house){
+		"nobody": func(*house) {}, "a consumer": func(h *house) {
+			h.connect("s", "s", "", nil).consume("s", dlt)
+		}, "a durable": func(h *house) { h.subscribe("s", "s", dlt.Name, nil).leave() },
+	} {
+		h := open(t, nil, func(o *Options) {
+			e := individual(">", func(l *policy.DeadLetter) {
+				l.UseQueueForQueueMessages, l.QueuePrefix, l.Expiration = false, "DEAD.", 0
+			})
+			o.Policies = &policy.Map{Entries: []*policy.Entry{e}}
+		})
+		subscribe(h)
+		c, p := h.connect("c", "c", "", nil), h.connect("p", "p", "", nil)
+		id := c.consume("c", queueNamed("q"))
+		m := p.mail("p", queueNamed("q"), 1)
+		p.do(m)
+		c.ack(id, queueNamed("q"), m.ID, message.PoisonAck, noTx)
+		want := int64(0)
+		if name == "nobody" {
+			want = 1
+		}
+		told := int64(0)
+		for _, e := range h.events {
+			if e.Kind == MessageDropped && e.Reason == message.NoConsumer && e.Dest == dlt {
+				told++
+			}
+		}
+		at := h.b.find(dlt)
+		if at == nil || at.reasons[message.NoConsumer] != want || told != want ||
+			h.b.counts.Reasons[message.NoConsumer] != want || h.b.counts.DeadLetters != 1 {
+			t.Errorf("%s: told %d times, want %d; %d dead letters, reasons %v", name, told, want,
+				h.b.counts.DeadLetters, h.b.counts.Reasons)
+		}
+	}
+}
+
 // individual is a policy whose dead letters expire after a second.
 func individual(pattern string, change func(*policy.DeadLetter)) *policy.Entry {
 	e := policy.NewEntry()
