@@ -310,8 +310,9 @@ func (b *Broker) Status(ctx context.Context) (*Status, error) {
 	}
 	if !b.loop.Call(ctx, func() {
 		core := b.core.Status()
-		tellFrames(s, core.Counts.Reasons, b.hub.Frames())
-		s.FromBroker(core)
+		f := b.hub.Frames()
+		s.FromBroker(core, frameReasons(f))
+		s.FrameBytes, s.FrameLimitBytes, s.FramesWaiting = f.Bytes, f.LimitBytes, f.Waiting
 		s.Bridges = b.bridges()
 		for i := range s.Destinations {
 			if d := &s.Destinations[i]; slices.Contains(d.Waits, string(message.NoConsumer)) {

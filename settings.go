@@ -14,7 +14,6 @@ import (
 	"hopwire/internal/broker"
 	"hopwire/internal/config"
 	"hopwire/internal/loop"
-	"hopwire/internal/manage"
 	"hopwire/internal/message"
 	"hopwire/internal/security"
 	"hopwire/internal/store/disk"
@@ -92,15 +91,9 @@ func newHub(l *loop.Loop, o broker.Options) *wire.Hub {
 	return h
 }
 
-// tellFrames tells of large frames that are read, and adds what befell them to the reasons.
-func tellFrames(s *manage.Status, reasons map[message.Reason]int64, f wire.Frames) {
-	s.FrameBytes, s.FrameLimitBytes, s.FramesWaiting = f.Bytes, f.LimitBytes, f.Waiting
-	for r, n := range map[message.Reason]int64{message.FrameMemory: f.Waited,
-		message.FrameSlow: f.Slow} {
-		if n > 0 {
-			reasons[r] = n
-		}
-	}
+// frameReasons are what befell large frames that were read.
+func frameReasons(f wire.Frames) map[message.Reason]int64 {
+	return map[message.Reason]int64{message.FrameMemory: f.Waited, message.FrameSlow: f.Slow}
 }
 
 func nominalHeap() int64 {

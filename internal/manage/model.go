@@ -258,8 +258,8 @@ type ExplanationOfWay struct {
 	NextTryMs int64  `json:"nextTryMs,omitempty"`
 }
 
-// FromBroker fills in what the core tells.
-func (s *Status) FromBroker(b broker.Status) {
+// FromBroker fills in what the core tells. Others are what else was refused, for other reasons.
+func (s *Status) FromBroker(b broker.Status, others map[message.Reason]int64) {
 	s.Broker, s.ID, s.Connections = b.Name, string(b.ID), b.Connections
 	s.MemoryBytes, s.MemoryLimitBytes = b.MemoryBytes, b.MemoryLimitBytes
 	s.StoreBytes, s.StoreFull = b.StoreBytes, b.StoreFull
@@ -267,7 +267,7 @@ func (s *Status) FromBroker(b broker.Status) {
 		Dispatched: b.Counts.Dispatched, Expired: b.Counts.Expired,
 		DeadLetters: b.Counts.DeadLetters, Duplicates: b.Counts.Duplicates,
 		Forwarded: b.Counts.Forwarded, Received: b.Counts.Received}
-	s.Reasons = reasons(b.Counts.Reasons)
+	s.Reasons = reasons(b.Counts.Reasons, others)
 	for i := range b.Destinations {
 		s.Destinations = append(s.Destinations, destination(&b.Destinations[i]))
 	}
@@ -348,11 +348,15 @@ func FromExplanation(name string, e *broker.Explanation) *Explanation {
 	return x
 }
 
-// reasons gives counts in a fixed order: by count, then by name.
-func reasons(m map[message.Reason]int64) []ReasonCount {
-	out := make([]ReasonCount, 0, len(m))
-	for r, n := range m {
-		out = append(out, ReasonCount{string(r), n})
+// reasons gives counts in a fixed order: by count, then by name. No reason is in two of the maps.
+func reasons(maps ...map[message.Reason]int64) []ReasonCount {
+	out := make([]ReasonCount, 0, len(maps[0]))
+	for _, m := range maps {
+		for r, n := range m {
+			if n > 0 {
+				out = append(out, ReasonCount{string(r), n})
+			}
+		}
 	}
 	sortReasons(out)
 	return out

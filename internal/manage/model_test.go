@@ -1,0 +1,22 @@
+package manage
+
+import (
+	"reflect"
+	"testing"
+
+	"hopwire/internal/broker"
+	"hopwire/internal/message"
+)
+
+// What others refused stands among the core's reasons, the most first; the core's own counts are
+// not touched.
+func TestReasonsOfOthersStandAmongTheCores(t *testing.T) {
+	core := map[message.Reason]int64{message.Expired: 3, message.Unsubscribed: 0, message.Poisoned: 1}
+	var s Status
+	s.FromBroker(broker.Status{Counts: broker.Counts{Reasons: core}},
+		map[message.Reason]int64{message.FrameMemory: 2, message.FrameSlow: 0})
+	want := []ReasonCount{{"EXPIRED", 3}, {"FRAME_MEMORY", 2}, {"POISONED", 1}}
+	if !reflect.DeepEqual(s.Reasons, want) || len(core) != 3 {
+		t.Errorf("the reasons are %v, want %v; the core's are %v", s.Reasons, want, core)
+	}
+}
