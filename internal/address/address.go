@@ -4,6 +4,7 @@
 package address
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -160,6 +161,17 @@ func closing(s string) int {
 	return -1
 }
 
+var errPercent = errors.New("a % stands before two hexadecimal digits; %25 is one itself")
+
+// Path decodes the path of a URI, as Java does: a plus is one.
+func Path(text string) (string, error) {
+	path, err := url.PathUnescape(text)
+	if err != nil {
+		return "", errPercent
+	}
+	return path, nil
+}
+
 // Option is one option of a URI, decoded.
 type Option struct{ Name, Value string }
 
@@ -178,8 +190,7 @@ func Options(query string) ([]Option, error) {
 			value, err = url.QueryUnescape(value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("option %d: a %% stands before two hexadecimal digits; %%25 is one"+
-				" itself", i+1)
+			return nil, fmt.Errorf("option %d: %w", i+1, errPercent)
 		}
 		out = append(out, Option{plain, value})
 	}

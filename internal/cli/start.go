@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"hopwire"
+	"hopwire/internal/address"
 	"hopwire/internal/rungroup"
 )
 
@@ -96,12 +97,13 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 }
 
 // fileOf is the path of a file that is named as it is for ActiveMQ: with or without xbean:, file:
-// or both.
+// or both. What has one of these is a URI, and decoded.
 func fileOf(arg string) (string, error) {
 	name, xbean := strings.CutPrefix(arg, "xbean:")
+	uri := xbean
 	switch scheme, rest, found := strings.Cut(name, ":"); {
 	case found && scheme == "file":
-		name = rest
+		name, uri = rest, true
 		if path, ok := strings.CutPrefix(rest, "//"); ok {
 			name = strings.TrimPrefix(path, "localhost")
 		}
@@ -114,6 +116,13 @@ func fileOf(arg string) (string, error) {
 	}
 	if xbean {
 		name, _, _ = strings.Cut(name, "?")
+	}
+	if uri {
+		path, err := address.Path(name)
+		if err != nil {
+			return "", usageError{fmt.Sprintf("%s: %v", arg, err)}
+		}
+		name = path
 	}
 	return kong.ExpandPath(name), nil
 }

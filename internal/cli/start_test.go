@@ -216,7 +216,10 @@ func TestAFileIsNamedAsForActiveMQ(t *testing.T) {
 		"a.xml": here + "/a.xml", "xbean:a.xml": here + "/a.xml", "xbean:file:a.xml": here + "/a.xml",
 		"file:conf/a.xml": here + "/conf/a.xml", "xbean:file:///etc/a.xml": "/etc/a.xml",
 		"xbean:/etc/a.xml?validate=false": "/etc/a.xml", "file://localhost/etc/a.xml": "/etc/a.xml",
-		"a:b.xml":                         here + "/a:b.xml",
+		"a:b.xml":                       here + "/a:b.xml",
+		"xbean:file:/a%20b+c.xml?x=%zz": "/a b+c.xml", "file:///a%25.xml": "/a%.xml",
+		"xbean:a%C3%A9.xml": here + "/a\u00e9.xml", "/a%20b.xml": "/a%20b.xml",
+		"file:/a%2.xml": "", "xbean:a%zz.xml": "",
 		"broker:(tcp://localhost:61616)?": "", "xbean:http://host/a.xml": "", "xbean:": "",
 		"properties:a.properties": "",
 	} {

@@ -233,6 +233,27 @@ func TestMissingPropertyFileIsNamed(t *testing.T) {
 	}
 }
 
+// Spring reads file: as a URL, whose path is decoded, and any other name as it is.
+func TestAPropertyFileThatIsNamedByAURIIsDecoded(t *testing.T) {
+	for location, want := range map[string]string{
+		"file:/a%20b+c.properties": "/a b+c.properties", "file:///100%25.properties": "/100%.properties",
+		"/a%20b.properties": "/a%20b.properties",
+		"file:/a%2.properties": "f.xml:1:8: property file file:/a%2.properties: a % stands before two" +
+			" hexadecimal digits; %25 is one itself",
+	} {
+		read := ""
+		opts := Options{ReadFile: func(path string) ([]byte, error) { read = path; return nil, nil }}
+		_, err := Parse("f.xml", []byte(`<beans><bean class="PropertyPlaceholderConfigurer">`+
+			`<property name="location" value="`+location+`"/></bean><broker/></beans>`), opts)
+		if err != nil {
+			read = err.Error()
+		}
+		if read != want {
+			t.Errorf("%s: %s, want %s", location, read, want)
+		}
+	}
+}
+
 // The values were made by ActiveMQ 5.17.2's encrypt command with the password "activemq".
 func TestDecryptsWhatActiveMQEncrypts(t *testing.T) {
 	for value, want := range map[string]string{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hopwire/internal/address"
 	"hopwire/internal/properties"
 )
 
@@ -134,13 +135,17 @@ func (r *resolver) bean(n *node) error {
 }
 
 // load reads a property file; later files win. As in Spring, file: is relative to the working
-// folder, a bare path to the configuration file, classpath: to the conf folder.
+// folder and decoded, a bare path to the configuration file, classpath: to the conf folder.
 func (r *resolver) load(location string, at Pos) error {
 	path := filepath.Join(filepath.Dir(at.File), location)
 	if rest, ok := strings.CutPrefix(location, "file:"); ok {
 		path = rest
 		if rest, ok := strings.CutPrefix(path, "///"); ok {
 			path = "/" + rest
+		}
+		var err error
+		if path, err = address.Path(path); err != nil {
+			return Problem{at, fmt.Sprintf("property file %s: %v", location, err)}
 		}
 	} else if rest, ok := strings.CutPrefix(location, "classpath:"); ok {
 		path = filepath.Join(r.builtin["activemq.conf"], rest)
