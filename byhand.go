@@ -84,9 +84,22 @@ func (b *Broker) RemoveDurable(ctx context.Context, clientID, name string) (*Rem
 	return manage.FromRemoved(r), nil
 }
 
+// nameOf reads the name of a destination, which has no options: who gives some means more.
+func nameOf(text string) (message.Destination, error) {
+	name, options := message.ParseDestination(text, message.Queue)
+	if options != "" {
+		return name, message.Errorf(message.IllegalState, "%s: options are no part of a name: name %s",
+			text, name)
+	}
+	return name, nil
+}
+
 // oneName reads the name of one destination: what is done by hand is done to no pattern.
 func oneName(text string) (message.Destination, error) {
-	name, _ := message.ParseDestination(text, message.Queue)
+	name, err := nameOf(text)
+	if err != nil {
+		return name, err
+	}
 	if name.IsPattern() || name.IsComposite() {
 		return name, message.Errorf(message.IllegalState, "%s is several destinations: name one", name)
 	}

@@ -328,7 +328,10 @@ func (b *Broker) Status(ctx context.Context) (*Status, error) {
 // Explain tells why the messages of a queue are where they are, or that with an id alone; "" is all
 // of them. Of topic://NAME it tells of the durable subscriptions.
 func (b *Broker) Explain(ctx context.Context, queue, id string) (*Explanation, error) {
-	name, _ := message.ParseDestination(queue, message.Queue)
+	name, err := nameOf(queue)
+	if err != nil {
+		return nil, err
+	}
 	var wanted *message.MessageID
 	if id != "" {
 		m := message.ParseMessageID(id)
