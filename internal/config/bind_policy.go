@@ -104,7 +104,7 @@ func (b *builder) policyEntry(n *bean) *policy.Entry {
 		AllConsumersExclusive: n.bool("allConsumersExclusiveByDefault"),
 		Prioritized:           n.bool("prioritizedMessages"),
 	}
-	e.Expiry.Period = n.millis("expireMessagesPeriod")
+	e.Expiry.Period = max(0, n.millis("expireMessagesPeriod"))
 	e.Expiry.MaxPageSize = n.int("maxExpirePageSize")
 	e.Prefetch = policy.Prefetch{
 		Queue:        n.int("queuePrefetch"),
@@ -242,7 +242,7 @@ func (b *builder) deadLetter(n *bean) policy.DeadLetter {
 	l.EnableAudit = n.bool("enableAudit")
 	l.MaxProducersToAudit = n.int("maxProducersToAudit")
 	l.MaxAuditDepth = n.int("maxAuditDepth")
-	l.Expiration = n.millis("expiration")
+	l.Expiration = max(0, n.millis("expiration"))
 	return l
 }
 

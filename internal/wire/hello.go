@@ -100,8 +100,8 @@ func (o *Offer) set(name, value string) (allowed string) {
 			return "false: frames need their size"
 		}
 	case "maxInactivityDuration":
-		allowed = integer(value, 0, math.MaxInt32, &n)
-		h.MaxInactivityDuration = time.Duration(n) * time.Millisecond
+		allowed = integer(value, math.MinInt32, math.MaxInt32, &n)
+		h.MaxInactivityDuration = time.Duration(max(n, 0)) * time.Millisecond
 		return allowed
 	case "maxInactivityDurationInitalDelay":
 		allowed = integer(value, 0, math.MaxInt32, &n)

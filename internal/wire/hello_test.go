@@ -102,7 +102,7 @@ func TestImpossibleWireFormatOptionsAreNamed(t *testing.T) {
 		"sizePrefixDisabled=true":            `"true" is not false`,
 		"maxFrameSize=0":                     `"0" is not a whole number from 1 to`,
 		"tightEncodingEnabled=perhaps":       `"perhaps" is not true or false`,
-		"maxInactivityDuration=-1":           `"-1" is not a whole number from 0 to 2147483647`,
+		"maxInactivityDuration=x":            `"x" is not a whole number from -2147483648 to 2147483647`,
 		"maxInactivityDurationInitalDelay=y": `"y" is not a whole number from 0 to 2147483647`,
 	} {
 		name, value, _ := strings.Cut(option, "=")

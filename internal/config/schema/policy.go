@@ -148,7 +148,7 @@ var deadLetterAttributes = []Attribute{
 	attr("enableAudit", Bool, "true", Tolerated, "a dead letter is never suppressed"),
 	attr("maxProducersToAudit", Int, "64", Tolerated, "").from(0),
 	attr("maxAuditDepth", Int, "2048", Tolerated, "").from(0),
-	attr("expiration", Millis, "0", Honoured, "time to live of the copies; 0 for ever").from(0),
+	attr("expiration", Millis, "0", Honoured, "time to live of the copies; 0 or less for ever"),
 }
 
 var evictionAttributes = []Attribute{
@@ -187,7 +187,7 @@ var policyAttributes = []Attribute{
 	attr("maxExpirePageSize", Int, "400", Tolerated,
 		"messages looked at in a search for expired").from(1),
 	attr("expireMessagesPeriod", Millis, "30000", Honoured,
-		"time between these searches; 0 none").from(0),
+		"time between these searches; 0 or less none"),
 	attr("useCache", Bool, "true", Tolerated, "fresh persistent messages stay in memory"),
 	attr("lazyDispatch", Bool, "false", Tolerated, "page in only what consumers can take"),
 	attr("optimizedDispatch", Bool, "false", Tolerated, "dispatch on the sender's turn"),

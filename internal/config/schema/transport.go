@@ -1,6 +1,9 @@
 package schema
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // transportElements are the connectors that accept connections.
 var transportElements = []*Element{
@@ -135,7 +138,7 @@ var socketOptions = []Attribute{
 // inactivityOptions may stand without the prefix wireFormat., too.
 var inactivityOptions = []Attribute{
 	attr("maxInactivityDuration", Millis, "30000", Honoured,
-		"as wireFormat.maxInactivityDuration").intFrom(0),
+		"as wireFormat.maxInactivityDuration").intFrom(math.MinInt32),
 	attr("maxInactivityDurationInitalDelay", Millis, "10000", Honoured,
 		"as wireFormat.maxInactivityDurationInitalDelay").intFrom(0),
 }
@@ -176,7 +179,7 @@ var wireFormatOptions = []Attribute{
 		"too; ActiveMQ's default is true"),
 	attr("sizePrefixDisabled", Bool, "false", Refused, "frames need their size"),
 	attr("maxInactivityDuration", Millis, "30000", Honoured,
-		"end silent connections; 0 never").intFrom(0),
+		"end silent connections; 0 or less never").intFrom(math.MinInt32),
 	attr("maxInactivityDurationInitalDelay", Millis, "10000", Honoured,
 		"the first look").intFrom(0),
 	attr("maxFrameSize", Size, "104857600", Honoured,
