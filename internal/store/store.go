@@ -115,7 +115,11 @@ type ProducerNumbers struct {
 // Message everything is kept but its command Header and Data; empty and nil BrokerPath and Cluster
 // are the same.
 type Stored struct {
-	Seq        Seq
+	Seq Seq
+	// To makes it no message but a range, Seq <= seq < To, of which nothing can be read: Damage says
+	// why. Which of its sequences are stored is not known, nor whether any is. A later read may
+	// succeed: nothing of it is gone. It is 0 of a message.
+	To         Seq
 	Redelivery int32 // 0 when there is a Damage
 	Message    *message.Message
 	// Damage says, with kind Corrupt, why the message cannot be read: its record makes no sense, or
@@ -126,6 +130,9 @@ type Stored struct {
 	// kept, 0 for none. That is looked for: it is in no record that names the message first.
 	Expiration int64
 }
+
+// Next is where the rest of a page begins that ends with s.
+func (s *Stored) Next() Seq { return max(s.Seq+1, s.To) }
 
 // OpKind is the kind of one Op.
 type OpKind uint8
@@ -151,6 +158,9 @@ const (
 	// Dest, of which as many as Count are kept. One record is written for all of an Apply.
 	PutNumber
 	DropNumbers // Dest, ID: all of its producer
+	// DeleteRange deletes Seq <= seq < To of Dest, whether they can be read or not, with what else is
+	// kept of them. It is not of a log, nor of a prepared branch.
+	DeleteRange
 )
 
 // Op is one change. Only the fields its kind names are set.
@@ -158,6 +168,7 @@ type Op struct {
 	Kind       OpKind
 	Dest       DestID
 	Seq        Seq
+	To         Seq
 	Source     DestID           // a log
 	Message    *message.Message // not changed by anybody after it was handed over
 	Header     *Header          // is not kept: it is one of those of its batch
@@ -193,8 +204,8 @@ func (o *Op) Puts() bool { return o.Kind == PutMessage || o.Kind == PutReference
 
 // PageRequest asks for stored messages of one destination in ascending sequence, From <= seq < To.
 // A page ends with the message that is its Count-th or that brings the sum of message sizes to
-// Bytes; zero sets no such limit. A message that cannot be read counts as one of no size. An empty
-// page says that there is nothing in the range.
+// Bytes; zero sets no such limit. A message, or a range, that cannot be read counts as one of no
+// size. An empty page says that there is nothing in the range.
 type PageRequest struct {
 	Dest  DestID
 	From  Seq

@@ -212,6 +212,8 @@ func (a *applier) op(op *store.Op) error {
 		return a.putNumber(op)
 	case store.DropNumbers:
 		a.dropNumbers(op)
+	case store.DeleteRange:
+		return a.deleteRange(op)
 	case store.PutMeta:
 		if op.Value == nil {
 			a.delete(metaKey(op.Name))
@@ -228,7 +230,7 @@ func (a *applier) op(op *store.Op) error {
 func (a *applier) set(key, value []byte)         { _ = a.b.Set(key, value, nil) }
 func (a *applier) delete(key []byte)             { _ = a.b.Delete(key, nil) }
 func (a *applier) singleDelete(key []byte)       { _ = a.b.SingleDelete(key, nil) }
-func (a *applier) deleteRange(start, end []byte) { _ = a.b.DeleteRange(start, end, nil) }
+func (a *applier) rangeDelete(start, end []byte) { _ = a.b.DeleteRange(start, end, nil) }
 
 // needs notes that what is put needs a format.
 func (a *applier) needs(format int) { a.format = max(a.format, format) }

@@ -91,7 +91,7 @@ func (s *Store) open(fs vfs.FS) error {
 	}
 	s.opts.fit(fs)
 	s.space = newSpace(fs, &s.opts, s.fail)
-	s.fs = patientFS{fs, s.space}
+	s.fs = patientFS{fs, s.space, &suspects{}}
 	s.run.Go("store write", s.writeAll)
 	err = s.inWriter(func() (err error) {
 		dir := fs.PathJoin(s.opts.Dir, dbName)

@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -54,26 +55,55 @@ func (s *Store) expired(from []byte, before int64, limit int) (out []store.Expir
 	if bytes.Compare(from, to) >= 0 {
 		return nil, first, nil
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
-	if err != nil {
-		return nil, first, s.readError(err)
-	}
-	defer it.Close()
-	for ok := it.First(); ok && len(out) < limit; ok = it.Next() {
-		r, parsed := parseExpiry(it.Key())
-		if !parsed {
-			return nil, first, s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)
+	for {
+		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+		if err != nil {
+			return nil, first, s.readError(err)
 		}
-		first = min(first, r.Expiration)
-		if s.hasDest(r) {
-			out = append(out, r)
+		at := timeOf(from)
+		for ok := it.First(); ok && len(out) < limit; ok = it.Next() {
+			r, parsed := parseExpiry(it.Key())
+			if !parsed {
+				_ = it.Close() // nothing was written
+				return nil, first, s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)
+			}
+			at, first = r.Expiration, min(first, r.Expiration)
+			if s.hasDest(r) {
+				out = append(out, r)
+			}
 		}
+		err = it.Close()
+		switch {
+		case err == nil:
+			return out, first, nil
+		case !pebble.IsCorruptionError(err):
+			return nil, first, s.readError(err)
+		}
+		first = min(first, at) // so that the next look finds what can be read by then
+		if at, err = s.expirationBehind(at, before); err != nil || at == before {
+			return out, first, err
+		}
+		from = expiryKey(nil, store.ExpiredRef{Expiration: at})
 	}
-	if err := it.Error(); err != nil {
-		return nil, first, s.readError(err)
-	}
-	return out, first, nil
 }
+
+// expirationBehind gives the first time behind damage in the expirations of a time.
+func (s *Store) expirationBehind(at, before int64) (int64, error) {
+	turn := func(t int64) uint64 { return uint64(t) ^ 1<<63 } // keeps the order
+	to, err := behind(turn(at), turn(before), func(t uint64) (bool, error) {
+		it, err := s.db.NewIter(&pebble.IterOptions{
+			LowerBound: expiryKey(nil, store.ExpiredRef{Expiration: int64(t ^ 1<<63)}),
+			UpperBound: expiryKey(nil, store.ExpiredRef{Expiration: before})})
+		if err != nil {
+			return false, s.readError(err)
+		}
+		return s.readable(it)
+	})
+	return int64(to ^ 1<<63), err
+}
+
+// timeOf gives the time of a key that begins as one made by expiryKey.
+func timeOf(key []byte) int64 { return int64(binary.BigEndian.Uint64(key[1:]) ^ 1<<63) }
 
 // findExpirations looks for the expirations of the messages of a page that cannot be read. It goes
 // through those of all destinations: damage is rare.
@@ -81,17 +111,9 @@ func (p *pager) findExpirations(page []store.Stored) error {
 	p.s.mu.RLock()
 	low := p.s.expLow
 	p.s.mu.RUnlock()
-	it, err := p.snap.NewIter(&pebble.IterOptions{
-		LowerBound: expiryKey(nil, store.ExpiredRef{Expiration: low}),
-		UpperBound: []byte{kindExpiry + 1}})
-	if err != nil {
-		return p.s.readError(err)
-	}
-	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
-		r, parsed := parseExpiry(it.Key())
-		if !parsed || r.Dest != p.r.Dest {
-			continue
+	return p.s.eachExpiration(p.snap, low, func(r store.ExpiredRef) {
+		if r.Dest != p.r.Dest {
+			return
 		}
 		i, found := slices.BinarySearchFunc(page, r.Seq, func(st store.Stored, seq store.Seq) int {
 			return cmp.Compare(st.Seq, seq)
@@ -99,11 +121,7 @@ func (p *pager) findExpirations(page []store.Stored) error {
 		if found && page[i].Damage != nil {
 			page[i].Expiration = r.Expiration
 		}
-	}
-	if err := it.Error(); err != nil {
-		return p.s.readError(err)
-	}
-	return nil
+	})
 }
 
 // mostOrphans bounds what one Apply has to sweep.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -27,7 +28,8 @@ type patience interface {
 // a panic, and some not at all.
 type patientFS struct {
 	vfs.FS
-	p patience
+	p        patience
+	suspects *suspects
 }
 
 // Unwrap implements vfs.FS.
@@ -74,6 +76,15 @@ func (fs patientFS) file(open func() (vfs.File, error)) (vfs.File, error) {
 		return nil, err
 	}
 	return &patientFile{f, fs}, nil
+}
+
+// Open implements vfs.FS.
+func (fs patientFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.Open(name, opts...)
+	if err != nil || !strings.HasSuffix(name, ".sst") {
+		return f, err
+	}
+	return &tableFile{f, fs.suspects.mark(name)}, nil
 }
 
 // compaction is pebble's category of files that can be given up and made again later.
@@ -130,6 +141,7 @@ func (fs patientFS) Rename(old, name string) error {
 
 // Remove implements vfs.FS. What cannot be removed does no harm.
 func (fs patientFS) Remove(name string) error {
+	fs.suspects.forget(name)
 	return fs.again(func() error { return fs.FS.Remove(name) })
 }
 

@@ -38,7 +38,10 @@ func (s *Store) listener() *pebble.EventListener {
 		},
 		// Without this pebble takes a damaged table that a read meets for the end of the process.
 		// The read gets the error.
-		DataCorruption: func(i pebble.DataCorruptionInfo) { s.seldom("data is damaged", i.String()) },
+		DataCorruption: func(i pebble.DataCorruptionInfo) {
+			s.fs.suspects.mark(i.Path).Store(true)
+			s.seldom("data is damaged", i.String())
+		},
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
 			s.warn("writes wait for the disk to catch up: " + i.Reason)
 		},

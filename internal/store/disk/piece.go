@@ -52,7 +52,7 @@ func (a *applier) removePieces(w *work, seq store.Seq) error {
 		case message.KindOf(err) == message.Corrupt: // whatever there is
 			for _, kind := range []byte{kindPiece, kindCount} {
 				a.key, a.stop = seqKey(a.key[:0], kind, w.id, seq), seqKey(a.stop[:0], kind, w.id, seq+1)
-				a.deleteRange(a.key, a.stop)
+				a.rangeDelete(a.key, a.stop)
 			}
 			return nil
 		case err != nil || n == 0:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -20,8 +21,14 @@ func (s *Store) readError(err error) error {
 	if pebble.IsCorruptionError(err) {
 		kind = message.Corrupt
 	}
-	return message.Errorf(kind, "store %s: cannot read: %w", s.opts.Dir, err)
+	return message.Errorf(kind, "store %s: cannot read: %w", s.opts.Dir, oneLine{err})
 }
+
+// oneLine is an error of pebble's, whose text may have many.
+type oneLine struct{ err error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.err }
 
 func (s *Store) corrupt(what string, err error) error {
 	return message.Errorf(message.Corrupt, "store %s: the record of %s is damaged: %w",
@@ -139,7 +146,7 @@ func (s *Store) Page(r store.PageRequest) ([]store.Stored, error) {
 		return nil, err
 	}
 	out, err := p.read()
-	if err == nil && p.damages > 0 {
+	if err == nil && p.senseless > 0 {
 		err = p.findExpirations(out)
 	}
 	return out, errors.Join(err, p.close())
@@ -155,26 +162,36 @@ type pager struct {
 	logs  []logIter        // of a subscription
 	key   []byte           // scratch
 
-	damages int // messages that cannot be read
+	senseless int  // messages whose records make no sense
+	uncounted bool // facts are damaged: who had what is not known
 }
 
 func (p *pager) open(facts bool) (err error) {
-	if p.msgs, err = p.iter(kindMessage); err != nil || !facts {
+	if p.msgs, err = p.iter(kindMessage, p.r.From); err != nil || !facts {
 		return err
 	}
-	if p.facts, err = p.iter(kindFacts); err != nil {
+	if p.facts, err = p.iter(kindFacts, p.r.From); err != nil {
 		return errors.Join(err, p.msgs.Close())
 	}
 	if !p.facts.First() {
-		err = p.facts.Close()
-		p.facts = nil
+		return p.endFacts()
+	}
+	return nil
+}
+
+// endFacts is called when there are no more facts, or they cannot be read.
+func (p *pager) endFacts() error {
+	err := p.facts.Close()
+	p.facts = nil
+	if pebble.IsCorruptionError(err) {
+		p.uncounted, err = true, nil
 	}
 	return err
 }
 
-func (p *pager) iter(kind byte) (*pebble.Iterator, error) {
+func (p *pager) iter(kind byte, from store.Seq) (*pebble.Iterator, error) {
 	it, err := p.snap.NewIter(&pebble.IterOptions{
-		LowerBound: seqKey(nil, kind, p.r.Dest, p.r.From),
+		LowerBound: seqKey(nil, kind, p.r.Dest, from),
 		UpperBound: seqKey(nil, kind, p.r.Dest, p.r.To)})
 	if err != nil {
 		return nil, p.s.readError(err)
@@ -182,8 +199,10 @@ func (p *pager) iter(kind byte) (*pebble.Iterator, error) {
 	return it, nil
 }
 
-func (p *pager) close() error {
-	err := p.msgs.Close()
+func (p *pager) close() (err error) {
+	if p.msgs != nil {
+		err = p.msgs.Close()
+	}
 	if p.facts != nil {
 		err = errors.Join(err, p.facts.Close())
 	}
@@ -198,28 +217,58 @@ func (p *pager) close() error {
 
 func (p *pager) read() (out []store.Stored, err error) {
 	var size int64
-	for ok := p.msgs.First(); ok; ok = p.msgs.Next() {
-		st := store.Stored{Seq: seqOf(p.msgs.Key())}
-		value, err := p.msgs.ValueAndErr()
-		if err != nil {
-			return nil, p.s.readError(err)
+	from, ok := p.r.From, p.msgs.First()
+	for {
+		st := store.Stored{Seq: from}
+		switch {
+		case ok:
+			st.Seq = seqOf(p.msgs.Key())
+			if err = p.take(&st); err == nil && st.Message != nil {
+				size += st.Message.Size()
+			}
+		case pebble.IsCorruptionError(p.msgs.Error()):
+			err = p.skip(&st)
+		default:
+			return out, nil // what else the iterator has to tell it tells when it is closed
 		}
-		st.Damage, err = p.fill(&st, value)
 		if err != nil {
 			return nil, err
 		}
-		if st.Damage == nil {
-			size += st.Message.Size()
-		} else {
-			st.Message, st.Redelivery = nil, 0
-			p.damages++
-		}
 		out = append(out, st)
-		if p.r.Count > 0 && len(out) >= p.r.Count || p.r.Bytes > 0 && size >= p.r.Bytes {
-			break
+		from = st.Next()
+		if p.r.Count > 0 && len(out) >= p.r.Count || p.r.Bytes > 0 && size >= p.r.Bytes ||
+			from >= p.r.To {
+			return out, nil
+		}
+		if ok {
+			ok = p.msgs.Next()
+		} else {
+			ok = p.msgs.First()
 		}
 	}
-	return out, nil
+}
+
+// take reads what the iterator of messages is at.
+func (p *pager) take(st *store.Stored) error {
+	value, err := p.msgs.ValueAndErr()
+	if err == nil {
+		st.Damage, err = p.fill(st, value)
+	}
+	switch {
+	case pebble.IsCorruptionError(err):
+		st.Damage = p.s.readError(err)
+	case err != nil:
+		return p.s.readError(err)
+	case st.Damage == nil:
+		return nil
+	}
+	st.Message, st.Redelivery = nil, 0
+	if pebble.IsCorruptionError(st.Damage) {
+		st.To = st.Seq + 1 // the record is there, in a block that may be read once more
+	} else {
+		p.senseless++
+	}
+	return nil
 }
 
 // fill reads the message and its facts. Damage is of this message alone; after an error nothing can
@@ -239,6 +288,8 @@ func (p *pager) fill(st *store.Stored, value []byte) (damage, err error) {
 		return p.damaged(p.r.Dest, st.Seq, err), nil
 	case err != nil:
 		return nil, p.s.readError(err)
+	case p.uncounted:
+		st.Redelivery = 1
 	}
 	return nil, nil
 }
@@ -282,6 +333,9 @@ func (p *pager) redelivery(seq store.Seq) (int32, error) {
 			return 0, nil
 		case at == seq:
 			value, err := p.facts.ValueAndErr()
+			if pebble.IsCorruptionError(err) {
+				return 0, p.endFacts()
+			}
 			if err != nil {
 				return 0, err
 			}
@@ -292,9 +346,7 @@ func (p *pager) redelivery(seq store.Seq) (int32, error) {
 			return int32(uint32(n)), err
 		}
 		if !p.facts.Next() {
-			err := p.facts.Close()
-			p.facts = nil
-			return 0, err
+			return 0, p.endFacts()
 		}
 	}
 	return 0, nil

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -26,7 +27,10 @@ func (p *pager) resolve(seq store.Seq, ref []byte) (m *message.Message, damage, 
 		return nil, p.damaged(p.r.Dest, seq, damage), nil
 	}
 	rec, err := p.logged(source, seq)
-	if err != nil {
+	switch {
+	case pebble.IsCorruptionError(err):
+		return nil, p.damaged(source, seq, err), nil
+	case err != nil:
 		return nil, nil, err
 	}
 	if rec == nil {
@@ -53,6 +57,7 @@ func (p *pager) logged(source store.DestID, seq store.Seq) ([]byte, error) {
 	}
 	if !it.Valid() || seqOf(it.Key()) != seq {
 		if err := it.Error(); err != nil {
+			p.forget(source)
 			return nil, p.s.readError(err)
 		}
 		return nil, nil
@@ -62,6 +67,16 @@ func (p *pager) logged(source store.DestID, seq store.Seq) ([]byte, error) {
 		return nil, p.s.readError(err)
 	}
 	return rec, nil
+}
+
+// forget ends the iterator of a log that met damage: the next reference begins anew.
+func (p *pager) forget(source store.DestID) {
+	p.logs = slices.DeleteFunc(p.logs, func(l logIter) bool {
+		if l.source == source {
+			_ = l.Close() // its error was looked at
+		}
+		return l.source == source
+	})
 }
 
 // log gives the iterator of a log, made to begin at p.key, or nil when there are too many.

@@ -2,6 +2,8 @@ package disk
 
 import (
 	"encoding/binary"
+	"errors"
+	"math"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -102,7 +104,11 @@ func (a *applier) below(w *work) (seqs []store.Seq, few bool, err error) {
 	for ok := len(seqs) < fewSize && it.First(); ok && len(seqs) < fewSize; ok = it.Next() {
 		seqs = append(seqs, seqOf(it.Key()))
 	}
-	if err := it.Close(); err != nil {
+	err = it.Close()
+	switch {
+	case pebble.IsCorruptionError(err): // whatever there is
+		return nil, false, nil
+	case err != nil:
 		return nil, false, a.s.readError(err)
 	}
 	return seqs, len(seqs) < fewSize, nil
@@ -130,19 +136,19 @@ func (a *applier) removeOne(w *work, seq store.Seq) error {
 // lay lays a range tombstone over all that is kept of the messages in [lo, hi).
 func (a *applier) lay(id store.DestID, d *dest, lo, hi store.Seq) {
 	a.key, a.stop = seqKey(a.key[:0], kindMessage, id, lo), seqKey(a.stop[:0], kindMessage, id, hi)
-	a.deleteRange(a.key, a.stop)
+	a.rangeDelete(a.key, a.stop)
 	if d.bodies.meets(lo, hi) {
 		a.key[0], a.stop[0] = kindBody, kindBody
-		a.deleteRange(a.key, a.stop)
+		a.rangeDelete(a.key, a.stop)
 	}
 	if d.facts.meets(lo, hi) {
 		a.key[0], a.stop[0] = kindFacts, kindFacts
-		a.deleteRange(a.key, a.stop)
+		a.rangeDelete(a.key, a.stop)
 	}
 	if d.pieces.meets(lo, hi) {
 		for _, kind := range []byte{kindCount, kindPiece} {
 			a.key[0], a.stop[0] = kind, kind
-			a.deleteRange(a.key, a.stop)
+			a.rangeDelete(a.key, a.stop)
 		}
 	}
 }
@@ -186,10 +192,15 @@ func (s *Store) spanOf(kind byte, id store.DestID, from store.Seq) (p span, err 
 	if it.First() {
 		p.add(seqOf(it.Key()))
 	}
+	err = it.Error() // which the next step would forget
 	if it.Last() {
 		p.add(seqOf(it.Key()))
 	}
-	if err := it.Close(); err != nil {
+	err = errors.Join(err, it.Close())
+	switch {
+	case pebble.IsCorruptionError(err):
+		return span{from, math.MaxUint64}, nil // any may have one
+	case err != nil:
 		return p, s.readError(err)
 	}
 	return p, nil
@@ -212,7 +223,7 @@ func (a *applier) drop(id store.DestID) error {
 	}
 	for _, kind := range kinds {
 		a.key, a.stop = destKey(a.key[:0], kind, id), destKey(a.stop[:0], kind, id+1)
-		a.deleteRange(a.key, a.stop)
+		a.rangeDelete(a.key, a.stop)
 	}
 	a.delete(destKey(a.key[:0], kindHeader, id))
 	a.dropTerms(w)
@@ -304,7 +315,7 @@ func (a *applier) dropReceipts(w *work) {
 		if p.low-p.laid >= rangeSize {
 			a.key = receiptKey(a.key[:0], w.id, peer, p.laid)
 			a.stop = receiptKey(a.stop[:0], w.id, peer, p.low)
-			a.deleteRange(a.key, a.stop)
+			a.rangeDelete(a.key, a.stop)
 			p.laid = p.low
 		}
 	}

@@ -24,6 +24,7 @@ type Store struct {
 	capacity int64 // bytes; 0 is no limit
 	reserve  int64
 	fault    func([]*store.Batch) error
+	damage   map[store.DestID][]damage // in order
 }
 
 // New makes an empty store in which everything applied is durable at once.
@@ -56,7 +57,7 @@ func (s *Store) Sync(n int) {
 func (s *Store) CrashClone(keep int) *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := &Store{capacity: s.capacity, reserve: s.reserve}
+	c := &Store{capacity: s.capacity, reserve: s.reserve, damage: maps.Clone(s.damage)}
 	if s.durable == nil {
 		c.now = s.now.clone()
 		return c
@@ -144,7 +145,7 @@ func (s *Store) Page(r store.PageRequest) ([]store.Stored, error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	return s.now.page(r), nil
+	return s.page(r), nil
 }
 
 // Receipts implements store.Store.

@@ -94,6 +94,8 @@ func (s *state) op(op *store.Op) error {
 				e.redelivery = op.Count
 			}
 		}
+	case store.DeleteRange:
+		return s.removeRange(op)
 	case store.PutReceipt:
 		return s.putReceipt(op)
 	case store.DropReceipts:

@@ -131,6 +131,8 @@ func (k *maker) messages(b *store.Batch, id store.DestID) {
 		k.remove(b, id, k.r.IntN(5), false)
 	case p < 58:
 		k.remove(b, id, 700, k.r.IntN(2) == 0)
+	case p < 59:
+		k.removeRange(b, id)
 	default:
 		k.redeliver(b, id)
 	}
@@ -229,6 +231,18 @@ func (k *maker) remove(b *store.Batch, id store.DestID, n int, scattered bool) {
 		k.add(b, store.Op{Kind: store.DeleteMessage, Dest: id, Seq: s.Seq,
 			Expiration: k.m.dests[id].msgs[s.Seq].expiration})
 	}
+	k.header(b, id)
+}
+
+// removeRange removes a range that begins and ends anywhere, as of what cannot be read.
+func (k *maker) removeRange(b *store.Batch, id store.DestID) {
+	all := k.m.stored(id)
+	if len(all) == 0 {
+		return
+	}
+	from := all[k.r.IntN(len(all))].Seq
+	k.add(b, store.Op{Kind: store.DeleteRange, Dest: id, Seq: from,
+		To: from + store.Seq(k.r.IntN(400))})
 	k.header(b, id)
 }
 

@@ -73,6 +73,9 @@ func (m *model) apply(b *store.Batch) {
 			m.dest(op.Dest).msgs[op.Seq] = modelMsg{source: op.Source, expiration: op.Expiration}
 		case store.DeleteMessage:
 			delete(m.dest(op.Dest).msgs, op.Seq)
+		case store.DeleteRange:
+			maps.DeleteFunc(m.dest(op.Dest).msgs,
+				func(s store.Seq, _ modelMsg) bool { return s >= op.Seq && s < op.To })
 		case store.SetRedelivery:
 			d := m.dest(op.Dest)
 			s := d.msgs[op.Seq]

@@ -1,0 +1,206 @@
+package disk_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+	"hopwire/internal/store/disk"
+)
+
+// folder is a store in a folder whose tables are damaged while it is closed.
+type folder struct {
+	t    *testing.T
+	dir  string
+	s    *disk.Store
+	kept map[string][]byte // tables as they were
+}
+
+func newFolder(t *testing.T) *folder {
+	f := &folder{t: t, dir: t.TempDir(), kept: map[string][]byte{}}
+	f.open()
+	return f
+}
+
+func (f *folder) open() {
+	f.t.Helper()
+	s, err := disk.Open(context.Background(), disk.Options{Dir: f.dir, NoWait: true})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.s = s
+	f.t.Cleanup(func() { _ = s.Close() })
+}
+
+func (f *folder) close() {
+	f.t.Helper()
+	if err := f.s.Close(); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// apply applies operations and brings them into a table.
+func (f *folder) apply(ops []store.Op) {
+	f.t.Helper()
+	if err := f.s.Apply([]*store.Batch{{Ops: ops}}); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := disk.Flush(f.s); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// damage closes the store, turns a byte at each of the places of its largest table, in thousandths
+// of it, and opens the store again.
+func (f *folder) damage(places ...int) {
+	f.t.Helper()
+	f.close()
+	tables, err := filepath.Glob(filepath.Join(f.dir, "db", "*.sst"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var data []byte
+	name := ""
+	for _, table := range tables {
+		b, err := os.ReadFile(table)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if len(b) > len(data) {
+			data, name = b, table
+		}
+	}
+	f.kept[name] = append([]byte(nil), data...)
+	for _, p := range places {
+		data[len(data)*p/1000] ^= 0x55
+	}
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	f.open()
+}
+
+// repair puts the tables back as they were.
+func (f *folder) repair() {
+	f.t.Helper()
+	f.close()
+	for name, data := range f.kept {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.open()
+}
+
+// all reads a destination page by page; each sequence below to is read, or in a range.
+func (f *folder) all(id store.DestID, to store.Seq) (messages map[store.Seq]store.Stored,
+	ranges []store.Stored) {
+	f.t.Helper()
+	messages = map[store.Seq]store.Stored{}
+	for from := store.Seq(1); from < to; {
+		page, err := f.s.Page(store.PageRequest{Dest: id, From: from, To: to, Count: 100})
+		if err != nil {
+			f.t.Fatalf("from %d: %v", from, err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, st := range page {
+			switch {
+			case st.Seq < from:
+				f.t.Fatalf("%d comes behind %d", st.Seq, from-1)
+			case st.To == 0 && st.Message != nil:
+				messages[st.Seq] = st
+			case st.To > st.Seq && st.To <= to && st.Message == nil &&
+				message.KindOf(st.Damage) == message.Corrupt:
+				ranges = append(ranges, st)
+			default:
+				f.t.Fatalf("a page has %+v", st)
+			}
+			from = st.Next()
+		}
+	}
+	return messages, ranges
+}
+
+// covered reports whether a sequence is in one of the ranges.
+func covered(ranges []store.Stored, seq store.Seq) bool {
+	for _, r := range ranges {
+		if seq >= r.Seq && seq < r.To {
+			return true
+		}
+	}
+	return false
+}
+
+func header(id store.DestID, kind message.Kind, to store.Seq, count int) store.Op {
+	return store.Op{Kind: store.PutHeader, Header: &store.Header{ID: id, Head: 1, Reserved: to,
+		Count: int64(count), Destination: message.Destination{Kind: kind, Name: "d"}}}
+}
+
+// puts are messages of 1,000 bytes that do not compress.
+func puts(id store.DestID, from, to store.Seq, step store.Seq, change func(*message.Message)) (
+	ops []store.Op) {
+	random := rand.NewChaCha8([32]byte{byte(id)})
+	for seq := from; seq < to; seq += step {
+		m := &message.Message{Content: make([]byte, 1000)}
+		_, _ = random.Read(m.Content)
+		if change != nil {
+			change(m)
+		}
+		ops = append(ops, store.Op{Kind: store.PutMessage, Dest: id, Seq: seq, Message: m})
+	}
+	return ops
+}
+
+// Of a queue of small messages those in damaged blocks are not read, and only they; with natural
+// holes, at the begin and at the end. What a read cannot give is there when the table is whole again.
+func TestADamagedBlockOfSmallMessagesTakesNoOthers(t *testing.T) {
+	const to = 2001
+	for _, c := range []struct {
+		name   string
+		places []int
+		step   store.Seq
+		blocks int
+	}{
+		{"one block", []int{500}, 1, 1},
+		{"several", []int{100, 300, 320, 700, 900}, 1, 5},
+		{"neighbours", []int{500, 510, 520}, 1, 3},
+		{"the first", []int{1}, 1, 1},
+		{"the last", []int{985}, 1, 1},
+		{"with holes", []int{500, 700}, 5, 2},
+	} {
+		f := newFolder(t)
+		f.apply([]store.Op{header(1, message.Queue, to, to-1)})
+		f.apply(puts(1, 1, to, c.step, nil))
+		f.damage(c.places...)
+		for range 2 {
+			start := time.Now()
+			got, ranges := f.all(1, to)
+			lost := 0
+			for seq := store.Seq(1); seq < to; seq += c.step {
+				_, read := got[seq]
+				switch in := covered(ranges, seq); {
+				case read == in:
+					t.Errorf("%s: %d is read: %v, in a range: %v", c.name, seq, read, in)
+				case in:
+					lost++
+				}
+			}
+			t.Log(c.name, len(ranges), "ranges", lost, "lost", time.Since(start))
+			if len(ranges) == 0 || lost < c.blocks*10 || lost > c.blocks*17 {
+				t.Errorf("%s: %d messages are lost in %d ranges by %d blocks", c.name, lost,
+					len(ranges), c.blocks)
+			}
+		}
+		f.repair()
+		if got, ranges := f.all(1, to); len(ranges) > 0 || len(got) != (to-1+int(c.step)-1)/int(c.step) {
+			t.Errorf("%s: of the whole table %d are read and %v not", c.name, len(got), ranges)
+		}
+	}
+}

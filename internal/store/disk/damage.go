@@ -1,0 +1,142 @@
+package disk
+
+import (
+	"github.com/cockroachdb/pebble/v2"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// A block of a table that does not have its checksum gives an error to whoever comes to it; what
+// lies behind it can be read by who begins there. Where that is no error says. It is searched for
+// by reads at distances that double, and between the last two of them. A block that can be read
+// between two that cannot is found when it has no fewer sequences than the first of these.
+
+// skip makes st the range that begins at st.Seq and cannot be read, and has the messages go on
+// behind it.
+func (p *pager) skip(st *store.Stored) error {
+	st.Damage = p.s.readError(p.msgs.Error())
+	_ = p.msgs.Close() // its error was looked at
+	p.msgs = nil
+	to, err := behind(uint64(st.Seq), uint64(p.r.To), func(at uint64) (bool, error) {
+		it, err := p.iter(kindMessage, store.Seq(at))
+		if err != nil {
+			return false, err
+		}
+		return p.s.readable(it)
+	})
+	if st.To = store.Seq(to); err == nil && st.To < p.r.To {
+		p.msgs, err = p.iter(kindMessage, st.To)
+	}
+	return err
+}
+
+// behind gives the first place behind damage that begins at from and ends at to at the latest.
+func behind(from, to uint64, can func(at uint64) (bool, error)) (uint64, error) {
+	bad, good := from, to
+	for step := uint64(1); step < to-from; step *= 2 {
+		ok, err := can(from + step)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			good = from + step
+			break
+		}
+		bad = from + step
+	}
+	for good-bad > 1 {
+		mid := bad + (good-bad)/2
+		ok, err := can(mid)
+		switch {
+		case err != nil:
+			return 0, err
+		case ok:
+			good = mid
+		default:
+			bad = mid
+		}
+	}
+	return good, nil
+}
+
+// readable reports whether what an iterator begins with can be read, and closes it.
+func (s *Store) readable(it *pebble.Iterator) (bool, error) {
+	if it.First() {
+		_, _ = it.ValueAndErr()
+	}
+	err := it.Close()
+	switch {
+	case pebble.IsCorruptionError(err):
+		return false, nil
+	case err != nil:
+		return false, s.readError(err)
+	}
+	return true, nil
+}
+
+// deleteRange removes messages whether they can be read or not. Their expirations lie elsewhere:
+// those that can be read there are removed, too.
+func (a *applier) deleteRange(op *store.Op) error {
+	w := a.of(op.Dest)
+	if w.role == log || w.role == prepared {
+		return message.Errorf(message.Internal,
+			"store: messages of the log or branch %d are deleted alone", op.Dest)
+	}
+	if op.Seq >= op.To {
+		return nil
+	}
+	if err := a.load(w.id, w.d); err != nil {
+		return err
+	}
+	a.lay(w.id, w.d, op.Seq, op.To)
+	var gone []store.ExpiredRef
+	note := func(r store.ExpiredRef) {
+		if r.Dest == op.Dest && r.Seq >= op.Seq && r.Seq < op.To {
+			gone = append(gone, r)
+		}
+	}
+	a.eachPutExpiration(note)
+	if err := a.s.eachExpiration(a.s.db, minTime, note); err != nil {
+		return err
+	}
+	for _, r := range gone {
+		a.key = expiryKey(a.key[:0], r)
+		a.singleDelete(a.key)
+	}
+	return nil
+}
+
+// eachPutExpiration gives the expirations that this Apply put.
+func (a *applier) eachPutExpiration(f func(store.ExpiredRef)) {
+	for r := a.b.Reader(); ; {
+		kind, key, _, ok, err := r.Next()
+		if !ok || err != nil { // there is none: nobody but this goroutine wrote it
+			return
+		}
+		if kind == pebble.InternalKeyKindSet && len(key) > 0 && key[0] == kindExpiry {
+			if e, parsed := parseExpiry(key); parsed {
+				f(e)
+			}
+		}
+	}
+}
+
+// eachExpiration gives the expirations of all destinations from a time on; damage ends it.
+func (s *Store) eachExpiration(from pebble.Reader, low int64, f func(store.ExpiredRef)) error {
+	it, err := from.NewIter(&pebble.IterOptions{
+		LowerBound: expiryKey(nil, store.ExpiredRef{Expiration: low}),
+		UpperBound: []byte{kindExpiry + 1}})
+	if err != nil {
+		return s.readError(err)
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		if r, parsed := parseExpiry(it.Key()); parsed {
+			f(r)
+		}
+	}
+	if err := it.Close(); err != nil && !pebble.IsCorruptionError(err) {
+		return s.readError(err)
+	}
+	return nil
+}

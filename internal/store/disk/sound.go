@@ -1,0 +1,77 @@
+package disk
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// When a block does not have its checksum, pebble looks which of its bits may have turned, by
+// trying them: 0.1 s for a block of small records, several seconds for a piece of a large one, at
+// each read and each try to compact. So a table in which it found damage once is a suspect: its
+// blocks are looked at here first, and a damaged one is an error before pebble has it.
+
+// suspects are the tables in which damage was found, by the names of their files.
+type suspects struct {
+	sync.Mutex
+	of map[string]*atomic.Bool // of those that are open, or were
+}
+
+// mark gives the mark of a table.
+func (s *suspects) mark(path string) *atomic.Bool {
+	s.Lock()
+	defer s.Unlock()
+	name := filepath.Base(path)
+	if s.of == nil {
+		s.of = map[string]*atomic.Bool{}
+	}
+	if s.of[name] == nil {
+		s.of[name] = &atomic.Bool{}
+	}
+	return s.of[name]
+}
+
+func (s *suspects) forget(path string) {
+	s.Lock()
+	defer s.Unlock()
+	delete(s.of, filepath.Base(path))
+}
+
+// tableFile is a table that is read.
+type tableFile struct {
+	vfs.File
+	suspect *atomic.Bool
+}
+
+// ReadAt implements vfs.File. What pebble reads of a table is blocks, each with its trailer, and
+// the footer at the end.
+func (f *tableFile) ReadAt(b []byte, at int64) (int, error) {
+	n, err := f.File.ReadAt(b, at)
+	if err != nil || !f.suspect.Load() || sound(b) {
+		return n, err
+	}
+	if info, err := f.Stat(); err == nil && at+int64(n) == info.Size() {
+		return n, nil
+	}
+	return n, fmt.Errorf("the block of %d bytes at %d does not have its checksum: %w", len(b), at,
+		pebble.ErrCorruption)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sound reports whether a block has the checksum that its trailer ends with, as LevelDB makes it:
+// turned by 15 bits, with a constant added.
+func sound(b []byte) bool {
+	if len(b) < 5 {
+		return true
+	}
+	n := len(b) - 4
+	c := crc32.Checksum(b[:n], castagnoli)
+	return binary.LittleEndian.Uint32(b[n:]) == (c>>15|c<<17)+0xa282ead8
+}
