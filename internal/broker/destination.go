@@ -343,6 +343,7 @@ func (h *queueHost) ReadPage(_ *queue.Queue, from, to uint64) {
 		before := h.queue.ResidentBytes()
 		h.queue.Loaded(from, complete, copies)
 		h.dest.usage.Add(h.queue.ResidentBytes() - before)
+		h.miss(h.queue.Missing())
 		h.b.networks.pageLoaded(h.dest)
 	})
 }
@@ -365,17 +366,22 @@ func (h *queueHost) readStored(from, to uint64, done func(c []*queue.Copy, compl
 					done(nil, to)
 				default:
 					// Only an empty page tells that nothing follows.
-					done(h.copies(page), uint64(page[len(page)-1].Seq)+1)
+					done(h.copies(page), uint64(page[len(page)-1].Next()))
 				}
 			})
 	})
 }
 
-// copies gives what can be read of a page. What cannot be read ends.
+// copies gives what can be read of a page. A message that makes no sense ends; what cannot be read
+// stays, and nobody waits for it.
 func (h *queueHost) copies(page []store.Stored) []*queue.Copy {
 	copies := make([]*queue.Copy, 0, len(page))
 	for _, s := range page {
-		if s.Message == nil {
+		switch {
+		case s.To > 0:
+			h.unreadable(&s)
+			continue
+		case s.Message == nil:
 			h.lose(&s)
 			continue
 		}
@@ -385,22 +391,6 @@ func (h *queueHost) copies(page []store.Stored) []*queue.Copy {
 			Suspect: uint64(s.Seq) < h.dest.delivered.boot})
 	}
 	return copies
-}
-
-// lose ends a stored message that cannot be read, before the head of its queue or log rises over
-// it. One that is read by several meanwhile ends once.
-func (h *queueHost) lose(s *store.Stored) {
-	b, d := h.b, h.dest
-	if !h.queue.Lose(uint64(s.Seq)) {
-		return
-	}
-	defer b.journal.leave(b.journal.enter())
-	b.journal.lose(d, s)
-	b.journal.afterUnit(func() { h.queue.Erased(uint64(s.Seq)) })
-	d.reasons[message.Unreadable]++
-	b.counts.Reasons[message.Unreadable]++
-	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
-		Text: "a stored message is lost: " + s.Damage.Error()})
 }
 
 // RaiseMark implements queue.Host.

@@ -212,7 +212,7 @@ func (s *expirySearch) read(d *destination, from, to store.Seq) {
 				}
 				complete := to
 				if len(page) > 0 {
-					complete = page[len(page)-1].Seq + 1 // only an empty page tells that none follows
+					complete = page[len(page)-1].Next() // only an empty page tells that none follows
 				}
 				if !d.gone {
 					s.expire(d, d.host.copies(page))

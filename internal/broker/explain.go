@@ -98,6 +98,7 @@ type explainer struct {
 	first  *queue.Copy // of the queue, in the store alone
 	unread bool        // a page could not be read
 	kept   []keptCopy  // what prepared branches keep of it, while a message is looked for
+	blind  int64       // messages that cannot be read, while a message is looked for
 	done   func(*Explanation)
 }
 
@@ -142,7 +143,12 @@ func (e *explainer) slice() {
 
 // through counts what is in the store alone, unless one message was asked for, and goes on.
 func (e *explainer) through() {
-	if n := e.d.queue.StoredOnly(); n > 0 && e.id == nil {
+	if x := e.d.queue.Damage(); e.id == nil {
+		e.damaged(x)
+	} else if !e.found {
+		e.blind += x.Count
+	}
+	if n := e.d.queue.StoredOnly() - e.d.queue.Damage().Count; n > 0 && e.id == nil {
 		if len(e.d.queue.Slots()) == 0 {
 			row := e.row(message.NoConsumer, e.nobody())
 			row.Count += n
@@ -338,6 +344,9 @@ func (e *explainer) finish() {
 		x.Status.InFlight += h.sub.dest.queue.OutCount()
 	}
 	e.parked()
+	if e.blind > 0 && !e.found {
+		x.Remark = some(e.blind, "message") + " here cannot be read, and may be it (CORRUPT)"
+	}
 	for _, r := range e.rows {
 		x.Rows = append(x.Rows, *r)
 	}

@@ -225,18 +225,9 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 	}
 }
 
-// lose deletes the record of a message that cannot be read. Its size is taken to be that of others:
-// bytes are right again when nothing is left.
+// lose deletes the record of a message that cannot be read.
 func (j *journal) lose(d *destination, s *store.Stored) {
-	size := d.storedBytes / max(1, d.stored)
-	d.stored--
-	d.storedBytes -= size
-	j.touch(d)
-	if d.sub != nil {
-		for _, k := range d.sub.keeps {
-			j.look(k.log)
-		}
-	}
+	size := j.writeOff(d, 1)
 	j.now.add(store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: s.Seq,
 		Expiration: s.Expiration}, note{unit: j.unit, dest: d, size: size})
 }

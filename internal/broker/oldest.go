@@ -76,7 +76,7 @@ func (e *explainer) page(count int, each func([]*queue.Copy), end func()) {
 					e.view.Read(to)
 					e.page(count, each, end)
 				default:
-					e.view.Read(uint64(page[len(page)-1].Seq) + 1)
+					e.view.Read(uint64(page[len(page)-1].Next()))
 					each(e.d.host.copies(page))
 				}
 			})

@@ -130,12 +130,14 @@ func (tx *transaction) readSends(from store.Seq, take func([]store.Stored), thro
 				through(nil)
 				return
 			}
-			next := page[len(page)-1].Seq + 1
+			next := page[len(page)-1].Next()
 			take(slices.DeleteFunc(page, func(s store.Stored) bool {
 				if s.Message == nil {
-					b.counts.Reasons[message.Unreadable]++
-					b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Count: 1,
-						Text: "a message of " + tx.id.String() + " is left out: " + s.Damage.Error()})
+					n := int64(s.Next() - s.Seq) // there are no holes
+					b.counts.Reasons[message.Unreadable] += n
+					b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Count: n,
+						Text: some(n, "message") + " of " + tx.id.String() + " left out: " +
+							s.Damage.Error()})
 				}
 				return s.Message == nil
 			}))

@@ -34,6 +34,11 @@ func (b *Broker) Purge(name message.Destination, by string, done func(Purged, er
 	d := b.find(name)
 	switch {
 	case name.IsTopic():
+		if n, any := b.dropDamageOf(d); any {
+			out := Purged{Dropped: n}
+			b.purged(d, by, n, out.text(), func() { done(out, nil) })
+			return
+		}
 		done(Purged{}, message.Errorf(message.IllegalState, "%s is a topic, which keeps no messages"+
 			" but those of its durable subscriptions", name))
 		return
@@ -172,7 +177,7 @@ func (p *purge) read(from, to uint64) {
 			}
 			p.through, p.clean, p.from, p.to = through, true, from, to
 			if len(page) > 0 && !p.d.gone {
-				p.to = uint64(page[len(page)-1].Seq) + 1 // only an empty page tells that none follows
+				p.to = uint64(page[len(page)-1].Next()) // only an empty page tells that none follows
 				p.page = p.d.host.copies(page)
 			}
 			p.walk()
@@ -189,8 +194,13 @@ func (p *purge) turnPage() {
 	p.through = nil
 }
 
-// finish ends the purge when all was looked at.
-func (p *purge) finish() { p.end(p.out.text(), nil) }
+// finish ends the purge when all was looked at, and takes what cannot be read.
+func (p *purge) finish() {
+	if !p.d.gone {
+		p.out.Dropped += p.d.host.dropDamage()
+	}
+	p.end(p.out.text(), nil)
+}
 
 // cutOff ends the purge as the broker stops.
 func (p *purge) cutOff() {
@@ -198,7 +208,6 @@ func (p *purge) cutOff() {
 	p.end(text, message.Errorf(message.Unavailable, "%s %s", p.d.name, text))
 }
 
-// end tells what was dropped, when that is durable.
 func (p *purge) end(text string, err error) {
 	p.over = true
 	drop(&p.b.purges, p)
@@ -207,10 +216,15 @@ func (p *purge) end(text string, err error) {
 		p.through, p.page = nil, nil
 	}
 	p.b.countDropped(p.d, message.Purged, p.out.Dropped)
-	p.b.journal.afterUnit(func() {
-		p.b.tell(Event{Kind: ByHand, Reason: message.Purged, Dest: p.d.name, By: p.by,
-			Count: p.out.Dropped, Text: text})
-		p.done(p.out, err)
+	p.b.purged(p.d, p.by, p.out.Dropped, text, func() { p.done(p.out, err) })
+}
+
+// purged tells of a purge when what it dropped is durable.
+func (b *Broker) purged(d *destination, by string, dropped int64, text string, done func()) {
+	b.journal.afterUnit(func() {
+		b.tell(Event{Kind: ByHand, Reason: message.Purged, Dest: d.name, By: by,
+			Count: dropped, Text: text})
+		done()
 	})
 }
 

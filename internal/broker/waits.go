@@ -23,7 +23,7 @@ func (d *destination) waits(b *Broker, budget *int) []message.Reason {
 		return nil
 	}
 	counts := map[message.Reason]int{}
-	if d.queue.Pending() > 0 && len(d.queue.Slots()) == 0 {
+	if d.queue.Pending() > d.queue.Damage().Count && len(d.queue.Slots()) == 0 {
 		counts[message.NoConsumer]++
 	} else if n := min(waitsOfQueue, *budget); n > 0 {
 		e := &explainer{b: b, d: d, rows: map[rowKey]*ExplainRow{}}
@@ -38,6 +38,9 @@ func (d *destination) waits(b *Broker, budget *int) []message.Reason {
 	out := slices.SortedFunc(maps.Keys(counts), func(x, y message.Reason) int {
 		return cmp.Or(counts[y]-counts[x], cmp.Compare(x, y))
 	})
+	if d.queue.Damage().Places > 0 {
+		out = append(out, message.Unreadable)
+	}
 	if d.queue.Withheld() > 0 {
 		out = append(out, message.InTransaction)
 	}

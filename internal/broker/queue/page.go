@@ -33,11 +33,12 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 			continue
 		}
 		q.place(c, main, c.Seq)
+		q.healed(c)
 	}
-	if len(q.gaps) == 0 {
-		q.gapCount = 0
-	}
+	q.damage.tried = q.damage.tried.cut(from, complete)
+	q.settle()
 	q.forgetErased()
+	q.healNext()
 	q.wake()
 }
 
@@ -106,8 +107,12 @@ func (q *Queue) forgetErased() {
 	maps.DeleteFunc(q.taken, func(_ uint64, erased bool) bool { return erased })
 }
 
-// Absent tells that no copy from <= seq < to is stored that is not in memory.
-func (q *Queue) Absent(from, to uint64) { q.gaps = q.gaps.cut(from, to) }
+// Absent tells that no copy from <= seq < to is stored that is not in memory, but for those that
+// cannot be read.
+func (q *Queue) Absent(from, to uint64) {
+	q.gaps = q.gaps.cut(from, to)
+	q.settle()
+}
 
 // Evict drops pending durable copies from memory, the last first, until at most keep bytes of
 // them stay, and reports how many bytes were freed. The first page stays while there are consumers.

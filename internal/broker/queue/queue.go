@@ -36,6 +36,7 @@ type Queue struct {
 	gaps     gaps // in the main lane
 	gapCount int64
 	withheld withheld
+	damage   damage
 	reading  bool   // a page is on its way
 	page     uint64 // where that begins
 	pages    uint64 // number of pages asked for
@@ -231,8 +232,10 @@ func (q *Queue) OldestStored() uint64 {
 	if len(q.gaps) > 0 {
 		low = min(low, q.gaps[0].from)
 	}
-	if w := q.withheld.seqs; len(w) > 0 {
-		low = min(low, w[0].from)
+	for _, g := range []gaps{q.withheld.seqs, q.damage.ranges} {
+		if len(g) > 0 {
+			low = min(low, g[0].from)
+		}
 	}
 	if l := &q.lanes[main]; l.live > 0 {
 		low = min(low, l.entries[l.start].key)

@@ -65,6 +65,7 @@ func (q *Queue) LoadFailed(again func()) {
 	q.wake()
 	q.env.After(time.Second, func() {
 		delete(q.unread, from)
+		q.healNext()
 		q.wake()
 		again()
 	})

@@ -1,0 +1,130 @@
+package broker
+
+import (
+	"fmt"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// lose ends a stored message that cannot be read, before the head of its queue or log rises over
+// it. One that is read by several meanwhile ends once.
+func (h *queueHost) lose(s *store.Stored) {
+	b, d := h.b, h.dest
+	if !h.queue.Lose(uint64(s.Seq)) {
+		return
+	}
+	defer b.journal.leave(b.journal.enter())
+	b.journal.lose(d, s)
+	b.journal.afterUnit(func() { h.queue.Erased(uint64(s.Seq)) })
+	d.reasons[message.Unreadable]++
+	b.counts.Reasons[message.Unreadable]++
+	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
+		Text: "a stored message is lost: " + s.Damage.Error()})
+}
+
+// unreadable notes that stored messages cannot be read. They stay: a later read may find them, or a
+// copy of the folder that was made before.
+func (h *queueHost) unreadable(s *store.Stored) {
+	if !h.queue.Unreadable(uint64(s.Seq), uint64(s.To)) {
+		return
+	}
+	b, d := h.b, h.dest
+	d.reasons[message.Unreadable]++
+	b.counts.Reasons[message.Unreadable]++
+	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
+		Text: fmt.Sprintf("what is stored at %s cannot be read, and is passed over; it stays on the disk"+
+			" until it is purged or can be read: %v", sequences(uint64(s.Seq), uint64(s.To)), s.Damage)})
+}
+
+func sequences(from, to uint64) string {
+	if to-from == 1 {
+		return fmt.Sprintf("sequence %d", from)
+	}
+	return fmt.Sprintf("sequences %d to %d", from, to-1)
+}
+
+// miss takes stored messages off the books that were counted and are not there: what could not be
+// read was taken out of the store by hand.
+func (h *queueHost) miss(n int64) {
+	if n <= 0 {
+		return
+	}
+	h.b.journal.writeOff(h.dest, n)
+	h.b.countDropped(h.dest, message.Unreadable, n)
+	h.b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: h.dest.name, Count: n,
+		Text: some(n, "stored message") + " that could not be read are gone"})
+}
+
+// dropDamage ends what cannot be read of a queue, or of a durable subscription, and gives how many
+// messages that are.
+func (h *queueHost) dropDamage() (n int64) {
+	j, d := &h.b.journal, h.dest
+	defer j.leave(j.enter())
+	n = h.queue.DropDamage(func(from, to uint64) {
+		j.now.add(store.Op{Kind: store.DeleteRange, Dest: d.id, Seq: store.Seq(from),
+			To: store.Seq(to)}, note{unit: j.unit})
+	})
+	j.writeOff(d, n)
+	return n
+}
+
+// writeOff takes messages off the books of a destination whose sizes are not known: they are
+// taken to be as others, and bytes are right again when nothing is left.
+func (j *journal) writeOff(d *destination, n int64) (size int64) {
+	if d.stored > 0 {
+		size = d.storedBytes / d.stored * n
+	}
+	d.stored -= n
+	d.storedBytes -= size
+	if d.stored == 0 && len(j.hold.deltas) == 0 {
+		d.storedBytes = 0
+	}
+	j.touch(d)
+	if d.sub != nil {
+		for _, k := range d.sub.keeps {
+			j.look(k.log)
+		}
+	}
+	return size
+}
+
+// dropDamageOf ends what cannot be read of a topic's durable subscriptions: all that can be purged
+// of a topic.
+func (b *Broker) dropDamageOf(topic *destination) (n int64, any bool) {
+	if topic == nil {
+		return 0, false
+	}
+	for _, h := range topic.shares {
+		if d := h.sub.dest; d.queue.Damage().Places > 0 {
+			any = true
+			dropped := d.host.dropDamage()
+			b.countDropped(d, message.Purged, dropped)
+			n += dropped
+		}
+	}
+	return n, any
+}
+
+// damaged explains what cannot be read of a queue.
+func (e *explainer) damaged(x queue.Damage) {
+	if x.Places == 0 {
+		return
+	}
+	row := e.row(message.Unreadable, e.nobody())
+	row.Count += x.Count
+	row.Oldest.Unknown = true
+	row.Remark = damageText(x)
+}
+
+func damageText(x queue.Damage) string {
+	text := "at " + sequences(x.From, x.To)
+	if x.Places > 1 {
+		text += fmt.Sprintf(", in %d places", x.Places)
+	}
+	if !x.Sure {
+		text += "; how many are there is known when the rest was read"
+	}
+	return text
+}
