@@ -124,6 +124,10 @@ func (b *Broker) readReceipts(d *destination) {
 				return
 			}
 			r := &restoring{b: b, d: d, read: read, receipts: audit.NewReceipts()}
+			if read.Damage != nil && !d.gone {
+				r.receipts.From(read.From)
+				b.loseReceipts(d, read.Damage)
+			}
 			r.slice()
 		})
 	})
@@ -180,10 +184,14 @@ func (r *restoring) step() bool {
 		}
 		now := p.List[:min(restoreReceipts, len(p.List))]
 		for _, receipt := range now {
+			if r.read.Damage != nil {
+				r.receipts.Remember(p.Peer, receipt.Key)
+				continue
+			}
 			r.receipts.Restore(p.Peer, receipt.N, receipt.Key)
 		}
 		if p.List = p.List[len(now):]; len(p.List) == 0 {
-			r.receipts.Continue(p.Peer, p.Next)
+			r.receipts.Continue(p.Peer, max(p.Next, r.read.From))
 			left.Peers = left.Peers[1:]
 		}
 	default:
@@ -197,4 +205,14 @@ func (b *Broker) dropReceipts(d *destination, peer message.BrokerID, below uint6
 		b.journal.add(store.Op{Kind: store.DropReceipts, Dest: d.id, Peer: peer,
 			Receipt: store.Receipt{N: below}})
 	}
+}
+
+// loseReceipts tells that some of what is kept of peers and producers cannot be read: what they send
+// again may be there twice, all goes on.
+func (b *Broker) loseReceipts(d *destination, damage error) {
+	d.reasons[message.Unreadable]++
+	b.counts.Reasons[message.Unreadable]++
+	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
+		Text: "it is not known of all messages that came whether they were here before: " +
+			damage.Error()})
 }

@@ -100,6 +100,10 @@ type PeerReceipts struct {
 type Receipts struct {
 	Peers     []PeerReceipts
 	Producers []ProducerNumbers
+	// Damage says, with kind Corrupt, that some cannot be read, which need not be of those in Peers.
+	// From is a number then that no receipt of any peer has reached: the next ones begin there.
+	Damage error
+	From   uint64
 }
 
 // ProducerNumbers are the numbers that one producer used of a destination.

@@ -19,6 +19,7 @@ const (
 type Receipts struct {
 	known map[message.ReceiptKey]*receipt
 	peers map[message.BrokerID]*log
+	first uint64 // of a peer that the store knew nothing of
 }
 
 type receipt struct {
@@ -50,14 +51,20 @@ func NewReceipts() *Receipts {
 	return &Receipts{
 		known: map[message.ReceiptKey]*receipt{},
 		peers: map[message.BrokerID]*log{},
+		first: 1,
 	}
 }
 
-// of gives the receipts of a peer; one that the store knew nothing of begins with number 1.
+// From has the receipts of all peers in the store begin with a number: it cannot be read what there
+// was. What can be read is remembered.
+func (r *Receipts) From(n uint64) { r.first = n }
+
+// of gives the receipts of a peer; one that the store knew nothing of begins with number 1,
+// or with From.
 func (r *Receipts) of(peer message.BrokerID) *log {
 	l := r.peers[peer]
 	if l == nil {
-		l = &log{stored: series{first: 1, next: 1}, limit: 1}
+		l = &log{stored: series{first: r.first, next: r.first}, limit: 1}
 		r.peers[peer] = l
 	}
 	return l

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -202,5 +203,153 @@ func TestADamagedBlockOfSmallMessagesTakesNoOthers(t *testing.T) {
 		if got, ranges := f.all(1, to); len(ranges) > 0 || len(got) != (to-1+int(c.step)-1)/int(c.step) {
 			t.Errorf("%s: of the whole table %d are read and %v not", c.name, len(got), ranges)
 		}
+	}
+}
+
+// Of a subscription its references that can be read are read, and of its topic's log what they are to:
+// both are damaged in turn.
+func TestADamagedBlockOfATopicTakesNoOthers(t *testing.T) {
+	const to = 4001
+	for _, of := range []string{"log", "references"} {
+		f := newFolder(t)
+		sub := header(2, message.Topic, to, to-1)
+		sub.Header.Subscription = &store.Subscription{ClientID: "c", Name: "n"}
+		f.apply([]store.Op{header(1, message.Topic, to, to-1), sub})
+		var refs []store.Op
+		for seq := store.Seq(1); seq < to; seq++ {
+			refs = append(refs, store.Op{Kind: store.PutReference, Dest: 2, Seq: seq, Source: 1})
+		}
+		log := puts(1, 1, to, 1, nil)
+		if of == "log" {
+			f.apply(append(log, refs...))
+		} else {
+			for i := range log {
+				log[i].Message.Content = nil
+			}
+			f.apply(log)
+			f.apply(refs)
+		}
+		if of == "log" {
+			f.damage(300, 600)
+		} else {
+			f.damage(200)
+		}
+		got, ranges := f.all(2, to)
+		for seq := store.Seq(1); seq < to; seq++ {
+			if _, read := got[seq]; read == covered(ranges, seq) {
+				t.Errorf("%s: %d is read: %v", of, seq, read)
+			}
+		}
+		if lost := to - 1 - len(got); lost == 0 || lost > 2000 || of == "log" && lost > 40 {
+			t.Errorf("%s: %d are lost", of, lost)
+		}
+		if err := f.s.Apply([]*store.Batch{{Ops: []store.Op{{Kind: store.DeleteRange, Dest: 2,
+			Seq: ranges[0].Seq, To: ranges[len(ranges)-1].To}}}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, ranges := f.all(2, to); len(ranges) > 0 {
+			t.Errorf("%s: %v stay when they are deleted", of, ranges)
+		}
+	}
+}
+
+// Receipts and numbers on both sides of damage are read, and it is told; new ones can be written.
+func TestDamageAmongReceiptsTakesNoOthers(t *testing.T) {
+	f := newFolder(t)
+	f.apply([]store.Op{header(1, message.Queue, 10, 0)})
+	var ops []store.Op
+	random := rand.NewChaCha8([32]byte{7})
+	for n := range uint64(3000) {
+		r := store.Receipt{N: n + 1}
+		_, _ = random.Read(r.Key[:])
+		for _, peer := range []message.BrokerID{"a", "b", "c"} {
+			ops = append(ops, store.Op{Kind: store.PutReceipt, Dest: 1, Peer: peer, Receipt: r})
+		}
+	}
+	f.apply(ops)
+	f.damage(50, 500, 930)
+	r, err := f.s.Receipts(1)
+	if err != nil || message.KindOf(r.Damage) != message.Corrupt || r.From <= 3001 {
+		t.Fatalf("damage %v, from %d, %v", r.Damage, r.From, err)
+	}
+	n := 0
+	for _, p := range r.Peers {
+		n += len(p.List)
+	}
+	if len(r.Peers) != 3 || n < 9000*3/4 || n == 9000 {
+		t.Errorf("%d receipts of %d peers are read", n, len(r.Peers))
+	}
+	for _, peer := range []message.BrokerID{"a", "b", "c", "d"} {
+		f.apply([]store.Op{
+			{Kind: store.PutReceipt, Dest: 1, Peer: peer, Receipt: store.Receipt{N: r.From}},
+			{Kind: store.PutReceipt, Dest: 1, Peer: peer, Receipt: store.Receipt{N: r.From + 1}},
+			{Kind: store.DropReceipts, Dest: 1, Peer: peer, Receipt: store.Receipt{N: r.From + 1}}})
+	}
+	from := r.From
+	if r, err = f.s.Receipts(1); err != nil || len(r.Peers) != 4 {
+		t.Fatalf("when the old ones are dropped: %d peers, %v", len(r.Peers), err)
+	}
+	for _, p := range r.Peers {
+		if len(p.List) != 1 || p.List[0].N != from+1 || p.Next != from+2 {
+			t.Errorf("of peer %s there are %d receipts, next %d", p.Peer, len(p.List), p.Next)
+		}
+	}
+}
+
+// What nobody can go on without is one line at the start, which says what to do.
+func TestDamageThatNothingCanBeReadWithoutIsOneLine(t *testing.T) {
+	f := newFolder(t)
+	f.apply([]store.Op{header(1, message.Queue, 10, 0)})
+	f.close()
+	tables, err := filepath.Glob(filepath.Join(f.dir, "db", "*.sst"))
+	if err != nil || len(tables) != 1 {
+		t.Fatal(tables, err)
+	}
+	data, err := os.ReadFile(tables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[3] ^= 0x55
+	if err := os.WriteFile(tables[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = disk.Open(context.Background(), disk.Options{Dir: f.dir, NoWait: true})
+	if message.KindOf(err) != message.Corrupt || strings.Contains(err.Error(), "\n") ||
+		!strings.Contains(err.Error(), f.dir) || !strings.Contains(err.Error(), "put a copy of the folder") {
+		t.Errorf("the start fails with %v", err)
+	}
+	t.Log(err)
+}
+
+// Expirations on both sides of damage are found.
+func TestDamageAmongExpirationsHidesNoOthers(t *testing.T) {
+	const to = 5001
+	f := newFolder(t)
+	f.apply([]store.Op{header(1, message.Queue, to, to-1)})
+	expiration := int64(0)
+	ops := puts(1, 1, to, 1, func(m *message.Message) {
+		m.Content = nil
+		expiration += 7
+		m.Expiration = expiration
+	})
+	f.apply(ops)
+	f.damage(3, 12)
+	found := map[store.Seq]bool{}
+	var after *store.ExpiredRef
+	for {
+		refs, err := f.s.Expired(after, 1<<40, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(refs) == 0 {
+			break
+		}
+		for _, r := range refs {
+			found[r.Seq] = true
+		}
+		after = &refs[len(refs)-1]
+	}
+	if len(found) < 1000 || len(found) == to-1 || !found[to-1] {
+		t.Errorf("%d of %d are found; the last one: %v", len(found), to-1, found[to-1])
 	}
 }

@@ -48,7 +48,8 @@ func (a *applier) checkPuts(b *store.Batch) error {
 func gone(put *store.Op) func(store.Op) bool {
 	return func(op store.Op) bool {
 		return op.Dest == put.Dest && (op.Kind == store.DropDestination ||
-			op.Kind == store.DeleteMessage && op.Seq == put.Seq)
+			op.Kind == store.DeleteMessage && op.Seq == put.Seq ||
+			op.Kind == store.DeleteRange && op.Seq <= put.Seq && put.Seq < op.To)
 	}
 }
 

@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"cmp"
+
 	"github.com/cockroachdb/pebble/v2"
 
 	"hopwire/internal/message"
@@ -34,7 +36,7 @@ func (p *pager) skip(st *store.Stored) error {
 // behind gives the first place behind damage that begins at from and ends at to at the latest.
 func behind(from, to uint64, can func(at uint64) (bool, error)) (uint64, error) {
 	bad, good := from, to
-	for step := uint64(1); step < to-from; step *= 2 {
+	for step := uint64(1); step != 0 && step < to-from; step *= 2 {
 		ok, err := can(from + step)
 		if err != nil {
 			return 0, err
@@ -73,6 +75,36 @@ func (s *Store) readable(it *pebble.Iterator) (bool, error) {
 		return false, s.readError(err)
 	}
 	return true, nil
+}
+
+// fromBothEnds gives f the values of what an iterator has, in order; when it meets damage, those
+// behind that as well, from the end.
+func (s *Store) fromBothEnds(it *pebble.Iterator, f func(value []byte) error) (damage, err error) {
+	for _, back := range []bool{false, true} {
+		first, next := it.First, it.Next
+		if back {
+			first, next = it.Last, it.Prev
+		}
+		var bad error
+		for ok := first(); ok; ok = next() {
+			var value []byte
+			if value, bad = it.ValueAndErr(); bad != nil {
+				break
+			}
+			if err := f(value); err != nil {
+				return nil, err
+			}
+		}
+		switch err := cmp.Or(it.Error(), bad); {
+		case err == nil:
+			return damage, nil
+		case !pebble.IsCorruptionError(err):
+			return nil, s.readError(err)
+		case damage == nil:
+			damage = s.readError(err)
+		}
+	}
+	return damage, nil
 }
 
 // deleteRange removes messages whether they can be read or not. Their expirations lie elsewhere:

@@ -96,6 +96,8 @@ type receipts struct {
 	low  uint64 // the mark: those below it are dropped
 	laid uint64 // those below it are under a range tombstone
 	next uint64 // all were given out below it
+	// blind: low and next cannot be read. The numbers that come are the broker's, who was told.
+	blind bool
 }
 
 // run is a row of removed sequences [from, to) of which [from, laid) is under a range tombstone.

@@ -176,7 +176,7 @@ const seldomEvery = 30 * time.Second
 
 // seldom warns of what pebble does again and again, as long as something is damaged: of each kind
 // once in a while, and how often it was since.
-func (s *Store) seldom(kind, what string) {
+func (s *Store) seldom(kind string, what fmt.Stringer) {
 	s.warned.Lock()
 	w := s.warned.of[kind]
 	if w == nil {
@@ -195,9 +195,10 @@ func (s *Store) seldom(kind, what string) {
 	s.warned.Unlock()
 	switch {
 	case tell && since > 1:
-		s.warn(fmt.Sprintf("%s: %s (%d times since the last such line)", kind, what, since))
+		s.warn(fmt.Sprintf("%s: %s (%d times since the last such line)", kind, oneLined(what.String()),
+			since))
 	case tell:
-		s.warn(kind + ": " + what)
+		s.warn(kind + ": " + oneLined(what.String()))
 	}
 }
 

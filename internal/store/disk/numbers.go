@@ -12,38 +12,37 @@ import (
 )
 
 // numbersIn reads the numbers of all producers of a destination.
-func (s *Store) numbersIn(snap *pebble.Snapshot, id store.DestID) (out []store.ProducerNumbers,
-	err error) {
+func (s *Store) numbersIn(snap *pebble.Snapshot, id store.DestID, out *store.Receipts) error {
 	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: destKey(nil, kindNumbers, id),
 		UpperBound: destKey(nil, kindNumbers, id+1)})
 	if err != nil {
-		return nil, s.readError(err)
+		return s.readError(err)
 	}
 	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
+	damage, err := s.fromBothEnds(it, func(value []byte) (err error) {
 		producer, parsed := producerOf(it.Key())
-		if !parsed {
-			out = append(out, store.ProducerNumbers{
-				Damage: s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)})
-			continue
-		}
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return nil, s.readError(err)
-		}
 		p := store.ProducerNumbers{Producer: producer}
-		if p.Numbers, err = message.ParseNumbers(value); err != nil {
+		if !parsed {
+			p.Damage = s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)
+		} else if p.Numbers, err = message.ParseNumbers(value); err != nil {
 			p.Damage = s.corruptNumbers(id, producer, err)
 		}
-		out = append(out, p)
+		out.Producers = append(out.Producers, p)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	if err := it.Error(); err != nil {
-		return nil, s.readError(err)
-	}
-	slices.SortFunc(out, func(a, b store.ProducerNumbers) int {
+	slices.SortFunc(out.Producers, func(a, b store.ProducerNumbers) int {
 		return a.Producer.Compare(b.Producer)
 	})
-	return out, nil
+	if damage == nil {
+		return nil
+	}
+	out.Producers = slices.CompactFunc(out.Producers, func(a, b store.ProducerNumbers) bool {
+		return a.Producer == b.Producer
+	})
+	return damage
 }
 
 func (s *Store) corruptNumbers(id store.DestID, p message.ProducerID, err error) error {
@@ -76,7 +75,7 @@ func (a *applier) putNumber(op *store.Op) error {
 		case err == nil:
 			used, _ = message.ParseNumbers(rec) // Receipts tells of one that cannot be read
 			_ = done.Close()                    // only gives memory back
-		case !errors.Is(err, pebble.ErrNotFound):
+		case !errors.Is(err, pebble.ErrNotFound) && !pebble.IsCorruptionError(err):
 			return a.s.readError(err)
 		}
 	}

@@ -33,14 +33,14 @@ func (s *Store) listener() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
 			if !errors.Is(err, pebble.ErrClosed) && !errors.Is(err, errNoSpare) {
-				s.seldom("background work failed and will be tried again", err.Error())
+				s.seldom("background work failed and will be tried again", saying(err.Error()))
 			}
 		},
 		// Without this pebble takes a damaged table that a read meets for the end of the process.
 		// The read gets the error.
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
 			s.fs.suspects.mark(i.Path).Store(true)
-			s.seldom("data is damaged", i.String())
+			s.seldom("data is damaged", i)
 		},
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
 			s.warn("writes wait for the disk to catch up: " + i.Reason)
@@ -53,6 +53,11 @@ func (s *Store) listener() *pebble.EventListener {
 	}
 }
 
+// saying is a text.
+type saying string
+
+func (t saying) String() string { return string(t) }
+
 // logger takes what pebble says.
 type logger struct{ s *Store }
 
@@ -61,7 +66,7 @@ func (logger) Infof(string, ...any) {}
 
 // Errorf implements pebble.Logger.
 func (l logger) Errorf(format string, args ...any) {
-	l.s.seldom("pebble", fmt.Sprintf(format, args...))
+	l.s.seldom("pebble", saying(fmt.Sprintf(format, args...)))
 }
 
 // Fatalf implements pebble.Logger: pebble cannot go on. If this returned, pebble would, and

@@ -27,8 +27,10 @@ func (s *Store) readError(err error) error {
 // oneLine is an error of pebble's, whose text may have many.
 type oneLine struct{ err error }
 
-func (e oneLine) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
+func (e oneLine) Error() string { return oneLined(e.err.Error()) }
 func (e oneLine) Unwrap() error { return e.err }
+
+func oneLined(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (s *Store) corrupt(what string, err error) error {
 	return message.Errorf(message.Corrupt, "store %s: the record of %s is damaged: %w",
@@ -38,6 +40,11 @@ func (s *Store) corrupt(what string, err error) error {
 // loadHeaders is all that is read at start.
 func (s *Store) loadHeaders() error {
 	headers, err := s.headers()
+	if message.KindOf(err) == message.Corrupt {
+		return message.Errorf(message.Corrupt, "%w; nobody can tell what queues and subscriptions there"+
+			" are: put a copy of the folder from before the damage in its place, or move it away to"+
+			" begin with an empty one", err)
+	}
 	for _, h := range headers {
 		d := &dest{header: true, role: roleOf(&h), head: h.Head, reserved: h.Reserved,
 			terms: termsOf(&h)}

@@ -249,7 +249,8 @@ func (a *applier) receiptsOf(w *work, peer message.BrokerID) (*receipts, error) 
 		return p, nil
 	}
 	low, err := a.s.mark(a.s.db, w.id, peer)
-	if err != nil {
+	blind := pebble.IsCorruptionError(err)
+	if err != nil && !blind {
 		return nil, err
 	}
 	p := &receipts{low: low, next: low}
@@ -261,7 +262,8 @@ func (a *applier) receiptsOf(w *work, peer message.BrokerID) (*receipts, error) 
 		key := it.Key()
 		p.next = binary.BigEndian.Uint64(key[len(key)-8:]) + 1
 	}
-	if err := it.Close(); err != nil {
+	err = it.Close()
+	if p.blind = blind || pebble.IsCorruptionError(err); err != nil && !p.blind {
 		return nil, a.s.readError(err)
 	}
 	if w.d.peers == nil {
@@ -277,12 +279,12 @@ func (a *applier) putReceipt(op *store.Op) error {
 	if err != nil {
 		return err
 	}
-	if op.Receipt.N < p.next {
+	if op.Receipt.N < p.next && !p.blind {
 		return message.Errorf(message.Internal,
 			"store: receipt %d of destination %d and peer %s was put after %d",
 			op.Receipt.N, op.Dest, op.Peer, p.next-1)
 	}
-	p.next = op.Receipt.N + 1
+	p.next = max(p.next, op.Receipt.N+1)
 	a.key = receiptKey(a.key[:0], op.Dest, op.Peer, op.Receipt.N)
 	a.set(a.key, op.Receipt.Key[:])
 	return nil
@@ -295,7 +297,10 @@ func (a *applier) noteDrop(op *store.Op) error {
 	if err != nil {
 		return err
 	}
-	low := min(op.Receipt.N, p.next)
+	low := op.Receipt.N
+	if !p.blind {
+		low = min(low, p.next)
+	}
 	if low <= p.low {
 		return nil
 	}
