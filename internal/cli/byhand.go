@@ -27,15 +27,11 @@ type purgeCommand struct {
 	Queue string `arg:"" name:"queue" help:"The queue."`
 }
 
-// Run drops what waits in a queue.
+// Run drops what waits in a queue; of a topic what its durable subscriptions keep and cannot be read.
 func (c *purgeCommand) Run(ctx context.Context, s *streams) error {
 	name, err := oneNamed(c.Queue)
 	if err != nil {
 		return err
-	}
-	if name.IsTopic() {
-		return usageError{fmt.Sprintf("%s is a topic, which keeps no messages; hopwire remove-durable"+
-			" ends a durable subscription with what it keeps", name)}
 	}
 	do := func(ctx context.Context, a *asked) (string, error) {
 		p, err := a.Purge(ctx, name.String())

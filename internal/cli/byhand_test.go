@@ -20,8 +20,9 @@ func TestAQueueIsPurgedAndDeletedByHand(t *testing.T) {
 	expect(t, exitDone, `sent 2000`, "producer", at, "--messageCount", "2000", "ORDERS")
 	expect(t, exitFailed, `no running broker has queue://ORDER \(asked: a, b\); did you mean`+
 		` queue://ORDERS\?`, "purge", "ORDER")
-	expect(t, exitUsage, `is a topic, which keeps no messages; hopwire remove-durable`, "purge",
-		"topic://ORDERS")
+	expect(t, exitDone, `sent 1`, "producer", at, "--messageCount", "1", "topic://NEWS")
+	expect(t, exitFailed, `is a topic, which keeps no messages .* hopwire remove-durable`, "purge",
+		"topic://NEWS")
 	expect(t, exitUsage, `queue://ORDERS.> is several destinations: name one`, "purge", "ORDERS.>")
 	expect(t, exitDone, `^broker a: queue://ORDERS: 2000 messages dropped\n$`, "purge", "ORDERS")
 	expect(t, exitDone, `PURGED 2000`, "status", "-b", "a")

@@ -32,7 +32,13 @@ func (s *Store) pebbleOptions(fs patientFS) *pebble.Options {
 func (s *Store) listener() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
-			if !errors.Is(err, pebble.ErrClosed) && !errors.Is(err, errNoSpare) {
+			switch {
+			case errors.Is(err, pebble.ErrClosed) || errors.Is(err, errNoSpare):
+			case pebble.IsCorruptionError(err):
+				s.seldom("a damaged table cannot be compacted: what is written heaps up before it, and in"+
+					" the end writes wait; move the messages to another broker, or put a copy of the folder"+
+					" from before the damage in its place", saying(err.Error()))
+			default:
 				s.seldom("background work failed and will be tried again", saying(err.Error()))
 			}
 		},
