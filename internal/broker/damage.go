@@ -92,19 +92,19 @@ func (j *journal) writeOff(d *destination, n int64) (size int64) {
 
 // dropDamageOf ends what cannot be read of a topic's durable subscriptions: all that can be purged
 // of a topic.
-func (b *Broker) dropDamageOf(topic *destination) (n int64, any bool) {
+func (b *Broker) dropDamageOf(topic *destination) (n int64, some bool) {
 	if topic == nil {
 		return 0, false
 	}
 	for _, h := range topic.shares {
 		if d := h.sub.dest; d.queue.Damage().Places > 0 {
-			any = true
+			some = true
 			dropped := d.host.dropDamage()
 			b.countDropped(d, message.Purged, dropped)
 			n += dropped
 		}
 	}
-	return n, any
+	return n, some
 }
 
 // damaged explains what cannot be read of a queue.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 	"hopwire/internal/store"
 )
 
@@ -32,8 +33,8 @@ func numbered(from, to int64, but ...int64) string {
 	return strings.Join(out, " ")
 }
 
-// What is damaged stops nobody: consumers and browsers go on behind it at once. It counts, it is told
-// of once, and it comes when it can be read again.
+// What is damaged stops nobody: consumers and browsers go on behind it at once. It counts, it is
+// told of once, and it comes when it can be read again.
 func TestWhoReadsGoesOnBehindDamage(t *testing.T) {
 	q := queueNamed("q")
 	for _, c := range []struct{ from, to store.Seq }{{11, 21}, {1, 5}, {26, 31}, {26, 900}} {
@@ -44,7 +45,6 @@ func TestWhoReadsGoesOnBehindDamage(t *testing.T) {
 		want := numbered(1, 30, int64(c.from), int64(c.to)-1)
 		b := h.connect("b", "b", "", nil)
 		b.browse("b", q, 1000)
-		b.got = b.got[:len(b.got):len(b.got)]
 		if got := (&reader{guest: b}).bodies(); got != want {
 			t.Errorf("%v: a browser sees %s, want %s", c, got, want)
 		}
@@ -89,7 +89,8 @@ func TestDamageIsExplainedAndPurged(t *testing.T) {
 		!strings.Contains(x.Rows[0].Releases, "hopwire purge") {
 		t.Errorf("explained as %+v", x)
 	}
-	if w := h.b.Status().Destinations[0].Waits; !slices.Equal(w, []message.Reason{message.Unreadable}) {
+	want := []message.Reason{message.Unreadable}
+	if w := h.b.Status().Destinations[0].Waits; !slices.Equal(w, want) {
 		t.Errorf("it waits for %v", w)
 	}
 	if got := h.purge(q); got.Dropped != 11 {
@@ -148,8 +149,8 @@ func TestDamageOfWhatIsGoneIsNone(t *testing.T) {
 	}
 }
 
-// A durable subscription goes on behind damage of its references and of its topic's log, which keeps
-// its messages until a purge of the topic drops what cannot be read.
+// A durable subscription goes on behind damage of its references and of its topic's log, which
+// keeps its messages until a purge of the topic drops what cannot be read.
 func TestADurableSubscriptionGoesOnBehindDamage(t *testing.T) {
 	for _, of := range []string{"references", "log"} {
 		h := open(t, nil, nil)
@@ -198,8 +199,8 @@ func TestWhatIsGoneForGoodIsOffTheBooks(t *testing.T) {
 	a := &reader{guest: h.connect("c", "c", "", nil)}
 	a.id = a.consume("c", q)
 	h.unchecked = true
-	if err := h.disk.Apply([]*store.Batch{{Ops: []store.Op{{Kind: store.DeleteRange, Dest: id, Seq: 11,
-		To: 21}}}}); err != nil {
+	gone := store.Op{Kind: store.DeleteRange, Dest: id, Seq: 11, To: 21}
+	if err := h.disk.Apply([]*store.Batch{{Ops: []store.Op{gone}}}); err != nil {
 		t.Fatal(err)
 	}
 	h.disk.Repair()
@@ -211,4 +212,35 @@ func TestWhatIsGoneForGoodIsOffTheBooks(t *testing.T) {
 	}
 	a.ackAll()
 	h.has(q, 0)
+}
+
+// Receipts that cannot be read stop nothing that comes; new ones are kept, with numbers that none
+// had, and those that can be read stay.
+func TestReceiptsThatCannotBeReadStopNobody(t *testing.T) {
+	from := network.Peer{ID: "ID:p", Name: "p"}
+	h := open(t, nil, nil)
+	for n := range int64(3) {
+		h.receive(from, n+1, true)
+	}
+	h = h.killed()
+	h.lost = true
+	for n := range int64(5) {
+		if answers := h.receive(from, n+1, true); answers != 1 {
+			t.Errorf("message %d is answered %d times", n+1, answers)
+		}
+	}
+	if n := h.b.find(queueQ).queue.Len(); n != 5 { // these can be read, and others might not
+		t.Errorf("%d messages are there, want 5", n)
+	}
+	if h.corrupt() != 1 || h.b.counts.Reasons[message.Unreadable] != 1 {
+		t.Errorf("it is told %d times", h.corrupt())
+	}
+	h.lost = false
+	h = h.killed()
+	for n := range int64(5) {
+		h.receive(from, n+1, true)
+	}
+	if n := h.b.find(queueQ).queue.Len(); n != 5 {
+		t.Errorf("%d messages are there after a restart, want 5", n)
+	}
 }

@@ -25,6 +25,7 @@ type house struct {
 	rnd    uint64
 	broken int                  // so many reads fail from here on
 	bad    map[store.Seq]bool   // messages that cannot be read
+	lost   bool                 // some receipts cannot be read
 	odd    message.ConnectionID // of whose producers the numbers cannot be read
 	space  func() store.Space   // instead of the disk's
 
@@ -113,6 +114,9 @@ func (h *house) Receipts(d store.DestID, done func(store.Receipts, error)) {
 				r.Producers[i] = store.ProducerNumbers{Producer: p.Producer,
 					Damage: message.Errorf(message.Corrupt, "the numbers of %v are damaged", p.Producer)}
 			}
+		}
+		if h.lost {
+			r.Damage, r.From = message.Errorf(message.Corrupt, "receipts are damaged"), 1<<40
 		}
 		done(r, err)
 	})

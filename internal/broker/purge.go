@@ -34,7 +34,7 @@ func (b *Broker) Purge(name message.Destination, by string, done func(Purged, er
 	d := b.find(name)
 	switch {
 	case name.IsTopic():
-		if n, any := b.dropDamageOf(d); any {
+		if n, some := b.dropDamageOf(d); some {
 			out := Purged{Dropped: n}
 			b.purged(d, by, n, out.text(), func() { done(out, nil) })
 			return

@@ -207,8 +207,8 @@ func (b *Broker) dropReceipts(d *destination, peer message.BrokerID, below uint6
 	}
 }
 
-// loseReceipts tells that some of what is kept of peers and producers cannot be read: what they send
-// again may be there twice, all goes on.
+// loseReceipts tells that some of what is kept of peers and producers cannot be read: what they
+// send again may be there twice, all goes on.
 func (b *Broker) loseReceipts(d *destination, damage error) {
 	d.reasons[message.Unreadable]++
 	b.counts.Reasons[message.Unreadable]++

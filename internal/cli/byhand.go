@@ -27,7 +27,8 @@ type purgeCommand struct {
 	Queue string `arg:"" name:"queue" help:"The queue."`
 }
 
-// Run drops what waits in a queue; of a topic what its durable subscriptions keep and cannot be read.
+// Run drops what waits in a queue; of a topic what its durable subscriptions keep and cannot be
+// read.
 func (c *purgeCommand) Run(ctx context.Context, s *streams) error {
 	name, err := oneNamed(c.Queue)
 	if err != nil {

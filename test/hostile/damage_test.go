@@ -20,27 +20,7 @@ func TestDamageOnTheDiskStopsNobodyButItself(t *testing.T) {
 	p := newProcess(t, setup{})
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	defer cancel()
-	send := func(n int) {
-		t.Helper()
-		conn := dial(ctx, t, p.addr())
-		defer conn.Close(context.Background())
-		s, err := conn.Session(ctx, client.AutoAck)
-		if err != nil {
-			t.Fatal(err)
-		}
-		to, err := s.Producer(ctx, client.Queue("D"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		body := make([]byte, 500)
-		for range n {
-			_, _ = rand.Read(body)
-			if err := to.Send(ctx, client.NewText(hex.EncodeToString(body))); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	send(count)
+	sendSmall(ctx, t, p, count)
 	for range 2 { // a start brings the log of the last run into a table
 		p.stop()
 		p.start()
@@ -49,7 +29,7 @@ func TestDamageOnTheDiskStopsNobodyButItself(t *testing.T) {
 	turn(t, p.data)
 	at := p.log.mark()
 	p.start()
-	send(10)
+	sendSmall(ctx, t, p, 10)
 	conn := dial(ctx, t, p.addr())
 	defer conn.Close(context.Background())
 	s, err := conn.Session(ctx, client.AutoAck)
@@ -84,6 +64,28 @@ func TestDamageOnTheDiskStopsNobodyButItself(t *testing.T) {
 	p.start()
 	if q := queue(p.status(), "D"); q.Size != 0 {
 		t.Errorf("%d are there after the purge", q.Size)
+	}
+}
+
+// sendSmall sends messages of 1,000 bytes to queue D.
+func sendSmall(ctx context.Context, t *testing.T, p *process, n int) {
+	t.Helper()
+	conn := dial(ctx, t, p.addr())
+	defer conn.Close(context.Background())
+	s, err := conn.Session(ctx, client.AutoAck)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := s.Producer(ctx, client.Queue("D"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, 500)
+	for range n {
+		_, _ = rand.Read(body)
+		if err := to.Send(ctx, client.NewText(hex.EncodeToString(body))); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

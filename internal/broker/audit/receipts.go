@@ -79,6 +79,7 @@ func (r *Receipts) Raise(peer message.BrokerID, limit int) {
 
 // Restore adds a receipt of the store, in ascending order of n.
 func (r *Receipts) Restore(peer message.BrokerID, n uint64, key message.ReceiptKey) {
+	r.leap(r.of(peer), n)
 	l := &r.of(peer).stored
 	if len(l.keys) == l.start {
 		l.first, l.next = n, n
@@ -92,6 +93,7 @@ func (r *Receipts) Restore(peer message.BrokerID, n uint64, key message.ReceiptK
 
 // Continue says that the peer's next receipt in the store gets at least this number.
 func (r *Receipts) Continue(peer message.BrokerID, next uint64) {
+	r.leap(r.of(peer), next)
 	l := &r.of(peer).stored
 	if len(l.keys) == l.start {
 		l.first, l.next = max(l.first, next), max(l.next, next)
@@ -100,6 +102,24 @@ func (r *Receipts) Continue(peer message.BrokerID, next uint64) {
 		l.keys = append(l.keys, message.ReceiptKey{})
 		l.next++
 	}
+}
+
+// mostHole is how many numbers in a row may be missing among the receipts of a peer.
+const mostHole = 1 << 16
+
+// leap goes on with a number that is far from the last one, since it could not be read once what
+// there was: what is before it is remembered, and goes from the store when that is next pruned.
+func (r *Receipts) leap(l *log, n uint64) {
+	s := &l.stored
+	if len(s.keys) == s.start || n < s.next || n-s.next < mostHole {
+		return
+	}
+	for _, key := range s.keys[s.start:] {
+		if e := r.known[key]; e != nil && e.of == s {
+			r.add(&l.memory, key, e.state)
+		}
+	}
+	*s = series{first: n, next: n}
 }
 
 func (r *Receipts) add(l *series, key message.ReceiptKey, s State) (n uint64) {

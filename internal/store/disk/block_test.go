@@ -160,7 +160,7 @@ func puts(id store.DestID, from, to store.Seq, step store.Seq, change func(*mess
 }
 
 // Of a queue of small messages those in damaged blocks are not read, and only they; with natural
-// holes, at the begin and at the end. What a read cannot give is there when the table is whole again.
+// holes, at the begin and at the end. What a read cannot give is there when the table is whole.
 func TestADamagedBlockOfSmallMessagesTakesNoOthers(t *testing.T) {
 	const to = 2001
 	for _, c := range []struct {
@@ -200,14 +200,15 @@ func TestADamagedBlockOfSmallMessagesTakesNoOthers(t *testing.T) {
 			}
 		}
 		f.repair()
-		if got, ranges := f.all(1, to); len(ranges) > 0 || len(got) != (to-1+int(c.step)-1)/int(c.step) {
+		all := (to - 1 + int(c.step) - 1) / int(c.step)
+		if got, ranges := f.all(1, to); len(ranges) > 0 || len(got) != all {
 			t.Errorf("%s: of the whole table %d are read and %v not", c.name, len(got), ranges)
 		}
 	}
 }
 
-// Of a subscription its references that can be read are read, and of its topic's log what they are to:
-// both are damaged in turn.
+// Of a subscription its references that can be read are read, and of its topic's log what they are
+// to: both are damaged in turn.
 func TestADamagedBlockOfATopicTakesNoOthers(t *testing.T) {
 	const to = 4001
 	for _, of := range []string{"log", "references"} {
@@ -315,7 +316,8 @@ func TestDamageThatNothingCanBeReadWithoutIsOneLine(t *testing.T) {
 	}
 	_, err = disk.Open(context.Background(), disk.Options{Dir: f.dir, NoWait: true})
 	if message.KindOf(err) != message.Corrupt || strings.Contains(err.Error(), "\n") ||
-		!strings.Contains(err.Error(), f.dir) || !strings.Contains(err.Error(), "put a copy of the folder") {
+		!strings.Contains(err.Error(), f.dir) ||
+		!strings.Contains(err.Error(), "put a copy of the folder") {
 		t.Errorf("the start fails with %v", err)
 	}
 	t.Log(err)

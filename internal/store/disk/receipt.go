@@ -69,7 +69,7 @@ func (s *Store) peersOf(snap *pebble.Snapshot, id store.DestID, out *store.Recei
 		}
 		// Over the rest of a peer's, which may be many and dropped, in one step.
 		ok := it.First()
-		for ok && err == nil {
+		for ok {
 			peer, parsed := note()
 			if !parsed {
 				err = s.corrupt(fmt.Sprintf("the key %q", it.Key()), errRecord)

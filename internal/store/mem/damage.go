@@ -31,7 +31,9 @@ func (s *Store) Repair() {
 }
 
 func (s *Store) damaged(id store.DestID, seq store.Seq) bool {
-	return slices.ContainsFunc(s.damage[id], func(d damage) bool { return seq >= d.from && seq < d.to })
+	return slices.ContainsFunc(s.damage[id], func(d damage) bool {
+		return seq >= d.from && seq < d.to
+	})
 }
 
 // page is that of what can be read, with what cannot in its place.
