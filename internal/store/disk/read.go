@@ -262,12 +262,12 @@ func (p *pager) take(st *store.Stored) error {
 		st.Damage, err = p.fill(st, value)
 	}
 	switch {
+	case err == nil && st.Damage == nil:
+		return nil
 	case pebble.IsCorruptionError(err):
 		st.Damage = p.s.readError(err)
 	case err != nil:
 		return p.s.readError(err)
-	case st.Damage == nil:
-		return nil
 	}
 	st.Message, st.Redelivery = nil, 0
 	if pebble.IsCorruptionError(st.Damage) {
@@ -340,7 +340,7 @@ func (p *pager) redelivery(seq store.Seq) (int32, error) {
 			return 0, nil
 		case at == seq:
 			value, err := p.facts.ValueAndErr()
-			if pebble.IsCorruptionError(err) {
+			if err != nil && pebble.IsCorruptionError(err) {
 				return 0, p.endFacts()
 			}
 			if err != nil {

@@ -28,7 +28,7 @@ func (p *pager) resolve(seq store.Seq, ref []byte) (m *message.Message, damage, 
 	}
 	rec, err := p.logged(source, seq)
 	switch {
-	case pebble.IsCorruptionError(err):
+	case err != nil && pebble.IsCorruptionError(err):
 		return nil, p.damaged(source, seq, err), nil
 	case err != nil:
 		return nil, nil, err
