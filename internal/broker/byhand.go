@@ -52,7 +52,7 @@ func (b *Broker) Remove(name message.Destination, by string, done func(Removed, 
 		done(Removed{}, err)
 		return
 	}
-	b.journal.afterUnit(func() {
+	b.journal.whenDurable(func() {
 		b.tell(Event{Kind: ByHand, Reason: message.DestinationRemoved, Dest: name, By: by,
 			Count: out.Dropped, Text: "deleted" + out.text()})
 		done(out, nil)
@@ -79,7 +79,7 @@ func (b *Broker) RemoveSubscription(clientID, name, by string, done func(Removed
 	b.counts.Reasons[message.Unsubscribed] += out.Dropped
 	s.end()
 	b.adviseUnsubscribed(s)
-	b.journal.afterUnit(func() {
+	b.journal.whenDurable(func() {
 		b.tell(Event{Kind: ByHand, Reason: message.Unsubscribed, Dest: s.dest.name, By: by,
 			Count: out.Dropped, Text: "durable subscription " + s.String() + " removed" + out.text()})
 		done(out, nil)

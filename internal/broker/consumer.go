@@ -66,7 +66,7 @@ func (c *Connection) addConsumer(info *message.ConsumerInfo) {
 	}
 	s.begin()
 	// The subscription must be there after a crash.
-	c.b.journal.afterUnit(func() { c.answer(info, nil) })
+	c.b.journal.whenDurable(func() { c.answer(info, nil) })
 }
 
 func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) {

@@ -17,7 +17,7 @@ func (h *queueHost) lose(s *store.Stored) {
 	}
 	defer b.journal.leave(b.journal.enter())
 	b.journal.lose(d, s)
-	b.journal.afterUnit(func() { h.queue.Erased(uint64(s.Seq)) })
+	b.journal.whenDurable(func() { h.queue.Erased(uint64(s.Seq)) })
 	d.reasons[message.Unreadable]++
 	b.counts.Reasons[message.Unreadable]++
 	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
@@ -63,8 +63,7 @@ func (h *queueHost) dropDamage() (n int64) {
 	j, d := &h.b.journal, h.dest
 	defer j.leave(j.enter())
 	n = h.queue.DropDamage(func(from, to uint64) {
-		j.now.add(store.Op{Kind: store.DeleteRange, Dest: d.id, Seq: store.Seq(from),
-			To: store.Seq(to)}, note{unit: j.unit})
+		j.add(store.Op{Kind: store.DeleteRange, Dest: d.id, Seq: store.Seq(from), To: store.Seq(to)})
 	})
 	j.writeOff(d, n)
 	return n

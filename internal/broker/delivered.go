@@ -55,12 +55,12 @@ func (h *queueHost) Deliverable(s *queue.Slot, c *queue.Copy) bool {
 		j.touch(h.dest)
 	}
 	// The header goes with the copy's record, or behind it.
-	if c.Seq < m.durable || j.home(c) != nil || !c.Durable && c.Seq < m.handed {
+	if c.Seq < m.durable || unwritten(c) != nil || !c.Durable && c.Seq < m.handed {
 		m.last = max(m.last, c.Seq)
 		return true
 	}
 	m.waited = true
-	j.afterUnit(h.queue.Known)
+	j.whenDurable(h.queue.Known)
 	return false
 }
 

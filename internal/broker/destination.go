@@ -352,7 +352,7 @@ func (h *queueHost) ReadPage(_ *queue.Queue, from, to uint64) {
 // progress means that it could not be read. It is read when the turn's batch was handed over, so
 // that it shows nothing that this turn removed. A queue that is gone meanwhile is not told.
 func (h *queueHost) readStored(from, to uint64, done func(c []*queue.Copy, complete uint64)) {
-	h.b.journal.beforeRead(func() {
+	h.b.journal.whenHandedOver(func() {
 		h.b.journal.storage.Page(store.PageRequest{Dest: h.dest.id, From: store.Seq(from),
 			To: store.Seq(to), Count: queue.PageCopies, Bytes: queue.PageBytes},
 			func(page []store.Stored, err error) {

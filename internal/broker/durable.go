@@ -334,7 +334,7 @@ func (c *Connection) unsubscribe(cmd *message.RemoveSubscriptionInfo) {
 		c.answer(cmd, err)
 		return
 	}
-	c.b.journal.afterUnit(func() { c.answer(cmd, nil) })
+	c.b.journal.whenDurable(func() { c.answer(cmd, nil) })
 }
 
 func (c *Connection) endSubscription(name string) error {

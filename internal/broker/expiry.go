@@ -123,7 +123,7 @@ func (s *expirySearch) trouble(err error) {
 
 // stored asks for the next expired messages in the store.
 func (s *expirySearch) stored() {
-	s.b.journal.beforeRead(func() {
+	s.b.journal.whenHandedOver(func() {
 		s.b.journal.storage.Expired(s.after, s.now, expiryRefs,
 			func(refs []store.ExpiredRef, err error) {
 				if err != nil {
@@ -201,7 +201,7 @@ func (s *expirySearch) row(d *destination) (n int) {
 // read ends the expired copies from <= sequence < to.
 func (s *expirySearch) read(d *destination, from, to store.Seq) {
 	through := d.queue.Aside()
-	s.b.journal.beforeRead(func() {
+	s.b.journal.whenHandedOver(func() {
 		s.b.journal.storage.Page(store.PageRequest{Dest: d.id, From: from, To: to,
 			Bytes: queue.PageBytes},
 			func(page []store.Stored, err error) {
@@ -239,7 +239,7 @@ func (s *expirySearch) expire(d *destination, copies []*queue.Copy) {
 func (s *expirySearch) take(d *destination, c *queue.Copy) {
 	defer s.b.journal.leave(s.b.journal.enter())
 	s.b.expire(d, c)
-	s.b.journal.afterUnit(func() { d.queue.Erased(c.Seq) })
+	s.b.journal.whenDurable(func() { d.queue.Erased(c.Seq) })
 }
 
 // byID gives a destination by its number, nil when it is gone.

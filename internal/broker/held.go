@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/store"
 )
@@ -37,29 +36,24 @@ type delta struct {
 	head         uint64 // no held delete is below it; 0 is no held delete
 }
 
-func (p *part) empty() bool { return len(p.ops) == 0 && len(p.waits) == 0 && len(p.copies) == 0 }
-
 // count adds a held change to the deltas, or takes it back with sign -1.
-func (h *holding) count(op store.Op, n note, sign int64) {
-	if n.dest == nil {
+func (h *holding) count(o *op, sign int64) {
+	if o.dest == nil || !o.Puts() && o.Kind != store.DeleteMessage {
 		return
 	}
-	x := h.deltas[n.dest]
+	x := h.deltas[o.dest]
 	if x == nil {
 		x = &delta{}
-		h.deltas[n.dest] = x
+		h.deltas[o.dest] = x
 	}
-	switch op.Kind {
-	case store.PutMessage, store.PutReference:
-		x.count += sign
-		x.bytes += sign * n.size
-	case store.DeleteMessage:
-		x.count -= sign
-		x.bytes -= sign * n.size
-		if seq := uint64(op.Seq); x.head == 0 || seq < x.head {
+	if o.Kind == store.DeleteMessage {
+		sign = -sign
+		if seq := uint64(o.Seq); x.head == 0 || seq < x.head {
 			x.head = seq
 		}
 	}
+	x.count += sign
+	x.bytes += sign * o.size
 }
 
 // header fills in a destination's header as it is without what is held.
@@ -87,9 +81,12 @@ func (j *journal) refused(p part, err error) {
 		j.hold.waiting = true
 		j.b.env.After(j.hold.wait, func() { j.hold.waiting, j.hold.due = false, true })
 	}
-	j.keepAll(&p)
-	j.meet(&p)
-	j.now = j.join(p, j.now)
+	now := j.now
+	j.now = part{}
+	j.now.join(p)
+	j.keepAll(&j.now)
+	j.meet(now.units)
+	j.now.join(now)
 	j.split()
 	j.b.xa.refused()
 }
@@ -119,8 +116,11 @@ func (j *journal) sortHeld() {
 			}
 		}
 		clear(j.hold.deltas)
-		j.now = j.join(j.held, j.now)
-		j.held = j.newPart()
+		now := j.now
+		j.now = part{}
+		j.now.join(j.held)
+		j.now.join(now)
+		j.held = part{}
 	default:
 		j.split()
 	}
@@ -130,54 +130,26 @@ func (j *journal) sortHeld() {
 // byID is the order in which destinations were made.
 func byID(x, y *destination) int { return cmp.Compare(x.id, y.id) }
 
-// join makes one part of two, whose copies may be cancelled again.
-func (j *journal) join(first, second part) part {
-	out := j.newPart()
-	out.ops = slices.Concat(first.ops, second.ops)
-	out.notes = slices.Concat(first.notes, second.notes)
-	out.waits = slices.Concat(first.waits, second.waits)
-	out.ties = slices.Concat(first.ties, second.ties)
-	out.copies = first.copies
-	for _, c := range second.copies {
-		if c.op >= 0 {
-			c.op += len(first.ops)
-		}
-		out.copies = append(out.copies, c)
-	}
-	for _, c := range out.copies {
-		if c.op >= 0 {
-			c.copy.PutBatch, c.copy.PutOp = out.gen, c.op
-		}
-	}
-	out.bytes, out.logs = first.bytes+second.bytes, first.logs+second.logs
-	out.idle = first.idle + second.idle
-	return out
-}
-
 // meet settles what was collected about copies while the put of their records was on its way: that
 // came back. The end of a copy cancels its put; other changes join the put's unit.
-func (j *journal) meet(p *part) {
-	type key struct {
-		dest store.DestID
-		seq  store.Seq
-	}
-	puts := make(map[key]*queue.Copy, len(p.copies))
-	for _, c := range p.copies {
-		if c.op >= 0 && p.ops[c.op].Puts() {
-			c.copy.PutOp = c.op
-			puts[key{c.dest.id, store.Seq(c.copy.Seq)}] = c.copy
-		}
-	}
-	for i := range j.now.ops {
-		op := &j.now.ops[i]
-		c := puts[key{op.Dest, op.Seq}]
-		switch {
-		case c == nil || op.Kind != store.DeleteMessage && op.Kind != store.SetRedelivery:
-		case op.Kind == store.DeleteMessage && c.Redelivery == c.Message.RedeliveryCounter:
-			j.cancel(p, c.PutOp, j.now.notes[i].unit)
-			*op = store.Op{}
-		default:
-			j.now.notes[i].unit = p.notes[c.PutOp].unit
+func (j *journal) meet(units []*unit) {
+	for _, u := range units {
+		for _, o := range u.ops {
+			if o.copy == nil || o.Puts() {
+				continue
+			}
+			put := unwritten(o.copy)
+			switch {
+			case put == nil: // it is durable
+				continue
+			case o.Kind != store.DeleteMessage || o.copy.Redelivery != o.copy.Message.RedeliveryCounter:
+				j.alter(o.dest, o.copy, o.Op, o.size)
+			case u.needsRoom():
+				j.cancel(put, u)
+			default:
+				j.cancel(put, nil)
+			}
+			j.off(o)
 		}
 	}
 }
@@ -186,89 +158,46 @@ func (j *journal) meet(p *part) {
 func (j *journal) split() {
 	p := j.now
 	j.now = j.newPart()
-	puts := p.putting()
-	at := make([]int, len(p.ops)) // in held
-	for i, op := range p.ops {
-		at[i] = -1
-		// Receipts stay in their order, and so do numbers of producers.
-		waits := puts[p.notes[i].unit] && op.Kind != store.PutMeta ||
-			op.Kind == store.PutReceipt || op.Kind == store.DropReceipts ||
-			op.Kind == store.PutNumber || op.Kind == store.DropNumbers
-		switch {
-		case op.Kind == store.Nothing:
-		case waits:
-			at[i] = len(j.held.ops)
-			j.held.add(op, p.notes[i])
-			j.hold.count(op, p.notes[i], 1)
-		default:
-			if op.Kind == store.DropDestination {
-				j.forget(op.Dest)
+	j.now.meta = p.meta
+	j.held.came = append(j.held.came, p.came...)
+	for _, u := range p.units {
+		if !u.needsRoom() {
+			j.now.add(u, collected)
+			continue
+		}
+		j.held.add(u, held)
+		for _, o := range u.ops {
+			if !o.off {
+				j.hold.count(o, 1)
 			}
-			j.now.add(op, p.notes[i])
 		}
 	}
-	for _, c := range p.copies {
-		if c.op >= 0 {
-			c.op = at[c.op]
-		}
-		switch {
-		case c.op >= 0:
-			c.copy.PutBatch, c.copy.PutOp = j.held.gen, c.op
-			j.held.copies = append(j.held.copies, c)
-		case puts[c.unit]: // what consumed it waits
-			j.held.copies = append(j.held.copies, c)
-		default: // it is consumed, and needs no room
-			j.now.copies = append(j.now.copies, c)
-		}
-	}
-	for _, t := range p.ties {
-		if puts[t.unit] {
-			j.held.ties = append(j.held.ties, t)
-		} else {
-			j.now.ties = append(j.now.ties, t)
-		}
-	}
-	j.held.bytes += p.bytes
-	j.held.logs += p.logs
 	for _, w := range p.waits {
-		if w.all || puts[w.unit] {
+		if w.all || w.unit != nil && w.unit.place == held {
 			j.held.waits = append(j.held.waits, w)
 		} else {
 			j.now.waits = append(j.now.waits, w)
 		}
 	}
-}
-
-// putting gives the units that wait for room: those that put messages, and those tied to them.
-func (p *part) putting() map[uint64]bool {
-	puts := map[uint64]bool{}
-	for i := range p.ops {
-		if p.ops[i].Puts() {
-			puts[p.notes[i].unit] = true
-		}
-	}
-	for more := true; more; {
-		more = false
-		for _, t := range slices.Backward(p.ties) { // who is tied to a unit was so before that was
-			if puts[t.by] && !puts[t.unit] {
-				puts[t.unit], more = true, true
+	for _, u := range j.now.units {
+		for _, o := range u.ops {
+			if o.Kind == store.DropDestination {
+				j.forget(o.Dest)
 			}
 		}
 	}
-	return puts
 }
 
 // forget cancels what is held of a destination that is dropped.
 func (j *journal) forget(id store.DestID) {
-	for i, op := range j.held.ops {
-		if op.Dest != id {
-			continue
+	for _, u := range j.held.units {
+		for _, o := range u.ops {
+			if o.Dest == id {
+				j.off(o)
+			}
 		}
-		if op.Puts() {
-			j.held.uncount(i)
-		}
-		j.held.ops[i] = store.Op{}
 	}
+	j.held.came = slices.DeleteFunc(j.held.came, func(x store.Op) bool { return x.Dest == id })
 	for d := range j.hold.deltas {
 		if d.id == id {
 			delete(j.hold.deltas, d)

@@ -64,7 +64,7 @@ func (s *subscription) inherit() (more bool) {
 	i.take(here)
 	if len(later) > 0 {
 		slices.SortFunc(later, bySeq)
-		s.b.journal.after(func() {
+		s.b.journal.whenAllDurable(func() {
 			if !s.dest.gone {
 				i.take(later)
 			}
@@ -111,7 +111,7 @@ func (i *inheritance) read() {
 		}
 		i.take(fresh)
 		i.at = complete
-		i.s.b.journal.after(i.next)
+		i.s.b.journal.whenAllDurable(i.next)
 	})
 }
 

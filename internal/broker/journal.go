@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"slices"
 	"strconv"
 
 	"hopwire/internal/broker/queue"
@@ -9,29 +8,45 @@ import (
 	"hopwire/internal/store"
 )
 
-// journal collects what a turn changes into one batch. One batch is on its way at a time; what
-// comes meanwhile waits in the next one, so that a copy consumed before its record was handed
-// over need not be written. What the store has no room for is held (held.go).
+// journal collects what a turn changes into one batch for the store: units (unit.go), headers of
+// the destinations that they touch, and what is about none. One batch is on its way at a time; what
+// comes meanwhile waits in the next one, so that a copy consumed before its record was handed over
+// need not be written: its put is taken back where it stands, and what is left of the put's unit is
+// durable no earlier than the unit that ended the copy. A copy knows what puts it until that is
+// durable. A batch that the store has no room for comes back, and those of its units that put are
+// held (held.go), whole as they are. Who waits says what for:
+//
+//	whenAllDurable  all that was collected, and what is held: whoever answers for what others did.
+//	                Duplicates, doubts, receipts, commits that send, heirs, a stop's last word
+//	whenDurable     the open unit, if there is one, and headers: whoever answers for what he did.
+//	                Commits that only acknowledge, marks, subscriptions, what is removed by hand. It
+//	                need not wait for the room that others' puts need
+//	whenHandedOver  the next batch is on its way, so that a read sees it, but for what is held:
+//	                pages, searches
 type journal struct {
 	b       *Broker
 	storage Storage
 
 	now   part // collects
 	held  part // waits for room in the store
-	spare part // empty; its memory is for the next one
 	hold  holding
-	parts uint64 // ever begun
-	unit  uint64 // the open unit, 0 for none
-	units uint64 // ever opened
+	open  *unit // of the changes to come; nil: each is one of its own
+	puts  int   // copies ever stored
 	reads []func()
+
+	freeUnits pool[unit]
+	freeOps   pool[op]
+	spare     part // empty; its memory is for the next one
+
 	// sequences is above the broker sequence of every stored message, durably or in a batch.
 	sequences int64
 	touched   []*destination
 	looks     []*destination // logs whose heads may rise in the next batch
 
 	busy    bool
-	drained func() // runs when all is durable that there is room for
-	ended   bool   // nothing more is handed over
+	ops     []store.Op // of the batch on its way
+	drained func()     // runs when all is durable that there is room for
+	ended   bool       // nothing more is handed over
 	// undurable is the size of the messages handed over or collected and not durable.
 	undurable int64
 	failed    error
@@ -50,123 +65,103 @@ type recorded struct {
 	headed      bool                        // the header is in the store or on the way there
 }
 
-// part is a run of changes that were not handed over.
-type part struct {
-	gen    uint64 // PutBatch of the copies whose record is put by it
-	ops    []store.Op
-	notes  []note // of ops
-	copies []putCopy
-	waits  []wait
-	ties   []tie
-	bytes  int64 // of the messages put
-	logs   int   // puts into logs
-	idle   int   // ops that are no reason to hand the part over
-}
-
-// note is what is remembered of a change. Changes of one unit are one thing to who made them, such
-// as a transaction, or a dead letter and the end of its original: they are handed over together.
-type note struct {
-	unit uint64
-	dest *destination // of a put or delete
-	size int64        // of the message put or deleted
-	log  *logPut      // of the put of a topic's message, and of a reference to it
-}
-
-type putCopy struct {
-	dest *destination
-	copy *queue.Copy
-	op   int    // -1 when it was cancelled
-	unit uint64 // of the put
-	size int64  // of the message; 0 of a reference but the first
-}
-
-// tie is that a unit is durable no earlier than another one is, which ended a copy that it put: the
-// put is cancelled, and what the unit is about is safe by the other one alone. A transaction that
-// acknowledged the copy is so, and the dead letter that stands for it.
-type tie struct{ unit, by uint64 }
-
-// wait is something to run when changes are durable: those of a unit, or all before it.
-type wait struct {
-	f    func()
-	unit uint64
-	all  bool
-}
-
 func newJournal(b *Broker, storage Storage) journal {
 	return journal{b: b, storage: storage, sequences: b.sequence,
-		now: part{gen: 1}, held: part{gen: 2}, parts: 2,
 		hold: holding{deltas: map[*destination]*delta{}}}
-}
-
-func (j *journal) newPart() part {
-	j.parts++
-	p := j.spare
-	j.spare, p.gen = part{}, j.parts
-	return p
-}
-
-// spareMost bounds how many changes a part may have whose memory is used again.
-const spareMost = 1 << 15
-
-// reuse keeps the memory of a part that is durable for the next one: one message of a topic with
-// many subscriptions takes much of it.
-func (j *journal) reuse(p *part) {
-	if cap(p.ops) > spareMost {
-		return
-	}
-	clear(p.ops)
-	clear(p.notes)
-	clear(p.copies)
-	clear(p.waits)
-	j.spare = part{ops: p.ops[:0], notes: p.notes[:0], copies: p.copies[:0], waits: p.waits[:0],
-		ties: p.ties[:0]}
-}
-
-// grow makes room for so many more puts.
-func (p *part) grow(n int) {
-	p.ops, p.notes = slices.Grow(p.ops, n), slices.Grow(p.notes, n)
-	p.copies = slices.Grow(p.copies, n)
 }
 
 // enter opens a unit, unless one is open; leave closes what enter opened.
 func (j *journal) enter() bool {
-	if j.unit != 0 {
+	if j.open != nil {
 		return false
 	}
-	j.units++
-	j.unit = j.units
+	j.open = j.freeUnits.get()
 	return true
 }
 
 func (j *journal) leave(opened bool) {
 	if opened {
-		j.unit = 0
+		if u := j.open; len(u.ops) == 0 && !u.named {
+			j.freeUnits.put(u)
+		}
+		j.open = nil
 	}
+}
+
+// apart runs f in a unit of its own, and gives that.
+func (j *journal) apart(f func()) (u *unit) {
+	was := j.open
+	j.open = &unit{named: true}
+	f()
+	u = j.open
+	j.open = was
+	return u
+}
+
+// change adds a change to a unit; nil is the open one, or one for this change.
+func (j *journal) change(u *unit, d *destination, x store.Op, size int64) *op {
+	if u == nil {
+		u = j.open
+	}
+	if u == nil {
+		u = j.freeUnits.get()
+	}
+	if len(u.ops) == 0 {
+		j.now.add(u, collected)
+	}
+	o := j.freeOps.get()
+	o.Op, o.dest, o.size, o.unit = x, d, size, u
+	u.ops = append(u.ops, o)
+	if o.Puts() {
+		u.puts++
+	}
+	if u.place == held {
+		j.hold.count(o, 1)
+	}
+	return o
+}
+
+// add adds a change that is about no copy's record.
+func (j *journal) add(x store.Op) {
+	switch x.Kind {
+	case store.PutMeta:
+		j.now.meta = append(j.now.meta, x)
+	case store.PutReceipt, store.DropReceipts, store.PutNumber, store.DropNumbers:
+		j.now.came = append(j.now.came, x)
+	default:
+		j.change(nil, nil, x, 0)
+	}
+}
+
+// addIdle adds a change that goes with whatever is handed over next.
+func (j *journal) addIdle(x store.Op) {
+	j.add(x)
+	j.now.idle++
 }
 
 // put stores a copy.
 func (j *journal) put(d *destination, c *queue.Copy) {
-	j.now.bytes += c.Message.Size()
-	j.putAs(d, c, store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(c.Seq),
-		Message: c.Message}, nil)
+	o := j.putAs(d, c, store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(c.Seq),
+		Message: c.Message})
+	j.onItsWay(o.unit, o.size)
 }
 
-func (j *journal) putAs(d *destination, c *queue.Copy, op store.Op, log *logPut) {
-	defer j.leave(j.enter())
-	p := &j.now
-	c.Stored, c.PutBatch, c.PutOp = true, p.gen, len(p.ops)
-	size := c.Message.Size()
-	put := putCopy{d, c, c.PutOp, j.unit, size}
-	if log != nil && log.refs > 1 {
-		put.size = 0
-	}
-	p.copies = append(p.copies, put)
-	p.add(op, note{unit: j.unit, dest: d, size: size, log: log})
-	j.undurable += put.size
+func (j *journal) putAs(d *destination, c *queue.Copy, x store.Op) *op {
+	o := j.change(nil, d, x, c.Message.Size())
+	o.copy = c
+	c.Stored, c.Put = true, o
+	j.puts++
 	j.reserveSequence(c.Message.BrokerSequence)
 	d.stored++
-	d.storedBytes += size
+	d.storedBytes += o.size
 	j.touch(d)
+	return o
+}
+
+// onItsWay counts a message that is not durable before a unit is.
+func (j *journal) onItsWay(u *unit, size int64) {
+	u.undurable += size
+	j.undurable += size
 }
 
 // reserveSequence makes the next start count on above a stored message's broker sequence.
@@ -178,134 +173,102 @@ func (j *journal) reserveSequence(n int64) {
 	}
 }
 
-func (p *part) add(op store.Op, n note) {
-	p.ops = append(p.ops, op)
-	p.notes = append(p.notes, n)
-}
-
-// home gives the part that puts the copy's record, nil when it was handed over.
-func (j *journal) home(c *queue.Copy) *part {
-	switch c.PutBatch {
-	case j.now.gen:
-		return &j.now
-	case j.held.gen:
-		return &j.held
-	}
-	return nil
-}
-
 // remove deletes a copy's record. A record that was not handed over is cancelled; its receipt and
 // its sequence stay.
 func (j *journal) remove(d *destination, c *queue.Copy) {
 	if !c.Stored {
 		return
 	}
-	size := c.Message.Size()
-	d.stored--
-	d.storedBytes -= size
+	put := unwritten(c)
+	if put == nil || c.Redelivery != c.Message.RedeliveryCounter {
+		j.delete(d, c, store.Seq(c.Seq), c.Message.Expiration, c.Message.Size())
+	} else {
+		j.ends(d, c.Message.Size())
+		j.cancel(put, j.open)
+	}
 	if d.stored == 0 && len(j.hold.deltas) == 0 {
 		d.storedBytes = 0 // sizes of what was lost are not known
 	}
-	j.touch(d)
 	if d.sub != nil {
 		if t := j.b.dests[c.Message.Destination]; t != nil && t.queue == nil {
 			j.look(t)
 		}
 	}
-	op := store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: store.Seq(c.Seq),
-		Expiration: c.Message.Expiration}
-	p := j.home(c)
-	switch {
-	case p == nil:
-		j.now.add(op, note{unit: j.unit, dest: d, size: size})
-	case c.Redelivery == c.Message.RedeliveryCounter:
-		j.cancel(p, c.PutOp, j.unit)
-	default:
-		j.follow(p, c, op, note{dest: d, size: size})
+}
+
+// delete deletes a record; c is nil when it is durable.
+func (j *journal) delete(d *destination, c *queue.Copy, seq store.Seq, expiration, size int64) {
+	j.ends(d, size)
+	j.alter(d, c, store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: seq,
+		Expiration: expiration}, size)
+}
+
+// alter adds a change of a copy's record, or of a durable one without c: behind its put, in the
+// put's unit, if that was not handed over.
+func (j *journal) alter(d *destination, c *queue.Copy, x store.Op, size int64) {
+	if put := unwritten(c); put != nil {
+		j.change(put.unit, d, x, size)
+	} else if o := j.change(nil, d, x, size); c != nil && c.Put != nil {
+		o.copy = c // its put may come back
 	}
+}
+
+// cancel takes a put back that was not handed over, as a change of the unit by, if there is one,
+// ends its copy.
+func (j *journal) cancel(put *op, by *unit) {
+	if u := put.unit; by != nil && by != u {
+		u.behind, by.named = append(u.behind, by), true
+	}
+	j.off(put)
+}
+
+// off takes a change back that was not handed over. A topic's message goes with its last reference.
+func (j *journal) off(o *op) {
+	if o.off {
+		return
+	}
+	o.off = true
+	if o.unit.place == held {
+		j.hold.count(o, -1)
+	}
+	if o.Puts() {
+		o.unit.puts--
+	}
+	if l := o.log; l != nil && o.Kind == store.PutReference {
+		if l.refs--; l.refs == 0 {
+			j.off(l.put)
+		}
+	}
+}
+
+// withdraw takes back a unit that was not handed over, or came back for lack of room.
+func (j *journal) withdraw(u *unit) {
+	for _, o := range u.ops {
+		j.off(o)
+	}
+}
+
+// ends counts a record out.
+func (j *journal) ends(d *destination, size int64) {
+	d.stored--
+	d.storedBytes -= size
+	j.touch(d)
 }
 
 // lose deletes the record of a message that cannot be read.
 func (j *journal) lose(d *destination, s *store.Stored) {
 	size := j.writeOff(d, 1)
-	j.now.add(store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: s.Seq,
-		Expiration: s.Expiration}, note{unit: j.unit, dest: d, size: size})
-}
-
-// apart runs f in a unit of its own, and gives its number.
-func (j *journal) apart(f func()) (unit uint64) {
-	was := j.unit
-	j.unit = 0
-	j.enter()
-	unit = j.unit
-	f()
-	j.unit = was
-	return unit
-}
-
-// withdraw takes back a unit that was not handed over, or came back for lack of room, and that is
-// about no copies.
-func (j *journal) withdraw(unit uint64) {
-	for _, p := range []*part{&j.now, &j.held} {
-		for i := range p.ops {
-			if p.notes[i].unit != unit {
-				continue
-			}
-			if p.ops[i].Puts() {
-				p.bytes -= p.notes[i].size
-			}
-			p.ops[i] = store.Op{}
-		}
-	}
+	j.alter(d, nil, store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: s.Seq,
+		Expiration: s.Expiration}, size)
 }
 
 // redelivered stores a copy's redelivery count.
 func (j *journal) redelivered(d *destination, c *queue.Copy) {
-	if !c.Stored {
-		return
-	}
-	op := store.Op{Kind: store.SetRedelivery, Dest: d.id, Seq: store.Seq(c.Seq),
-		Count: c.Redelivery}
-	if p := j.home(c); p != nil {
-		j.follow(p, c, op, note{dest: d})
-		return
-	}
-	j.now.add(op, note{unit: j.unit, dest: d})
-}
-
-// follow adds a change behind the put of the copy's record, in the put's unit.
-func (j *journal) follow(p *part, c *queue.Copy, op store.Op, n note) {
-	n.unit = p.notes[c.PutOp].unit
-	p.add(op, n)
-	if p == &j.held {
-		j.hold.count(op, n, 1)
+	if c.Stored {
+		j.alter(d, c, store.Op{Kind: store.SetRedelivery, Dest: d.id, Seq: store.Seq(c.Seq),
+			Count: c.Redelivery}, 0)
 	}
 }
-
-// cancel takes a put back that was not handed over, as a change of the unit by ends its copy; 0 is
-// no unit.
-func (j *journal) cancel(p *part, i int, by uint64) {
-	if unit := p.notes[i].unit; by != 0 && by != unit {
-		p.ties = append(p.ties, tie{unit, by})
-	}
-	if p == &j.held {
-		j.hold.count(p.ops[i], p.notes[i], -1)
-	}
-	p.uncount(i)
-	p.ops[i] = store.Op{}
-}
-
-// uncount takes a put out of the part's bytes; a reference has none, and its message one reference
-// less.
-func (p *part) uncount(i int) {
-	if n := &p.notes[i]; n.log != nil && p.ops[i].Kind == store.PutReference {
-		n.log.refs--
-	} else {
-		p.bytes -= n.size
-	}
-}
-
-func (j *journal) add(op store.Op) { j.now.add(op, note{unit: j.unit}) }
 
 // touch makes the batch carry the destination's header.
 func (j *journal) touch(d *destination) {
@@ -315,55 +278,55 @@ func (j *journal) touch(d *destination) {
 	}
 }
 
-// addIdle adds a change that goes with whatever is handed over next.
-func (j *journal) addIdle(op store.Op) {
-	j.add(op)
-	j.now.idle++
+// collects reports whether there is a reason to hand something over.
+func (j *journal) collects() bool {
+	p := &j.now
+	return len(p.units)+len(p.meta)+len(j.touched) > 0 || len(p.came) > p.idle ||
+		j.drained != nil && len(p.came) > 0
 }
 
-func (j *journal) collected() bool {
-	return len(j.now.ops) > j.now.idle || len(j.touched) > 0 || j.drained != nil && j.now.idle > 0
-}
-
-// after runs f when everything collected so far is durable: at once when nothing is on its way.
-func (j *journal) after(f func()) {
-	if !j.collected() && !j.busy && j.held.empty() {
+// whenAllDurable runs f when everything collected so far is durable: at once when nothing is on its
+// way.
+func (j *journal) whenAllDurable(f func()) {
+	if !j.collects() && !j.busy && j.held.empty() {
 		f()
 		return
 	}
-	j.wait(f)
+	j.now.waits = append(j.now.waits, wait{f: f, all: true})
 }
 
-// wait runs f when the batch that collects now is durable.
-func (j *journal) wait(f func()) { j.now.waits = append(j.now.waits, wait{f: f, all: true}) }
-
-// afterUnit is after for who depends on the open unit and on headers alone: f need not wait for
-// the room that others' puts need.
-func (j *journal) afterUnit(f func()) {
-	if !j.collected() && !j.busy {
+// whenDurable is whenAllDurable for who depends on the open unit and on headers alone.
+func (j *journal) whenDurable(f func()) {
+	if !j.collects() && !j.busy {
 		f()
 		return
 	}
-	j.now.waits = append(j.now.waits, wait{f: f, unit: j.unit})
+	w := wait{f: f}
+	if j.open != nil && len(j.open.ops) > 0 {
+		w.unit = j.open
+	}
+	j.now.waits = append(j.now.waits, w)
 }
 
-// beforeRead runs f when everything collected so far was handed over, so that a read made by f
-// sees it, but for what is held.
-func (j *journal) beforeRead(f func()) {
-	if !j.collected() {
+// whenHandedOver runs f when everything collected so far was handed over, but for what is held.
+func (j *journal) whenHandedOver(f func()) {
+	if !j.collects() {
 		f()
 		return
 	}
 	j.reads = append(j.reads, f)
 }
 
-// flush hands the collecting batch over, unless one is on its way.
+// flush hands the collecting part over, unless a batch is on its way.
 func (j *journal) flush() {
 	if j.busy || j.failed != nil || j.ended {
 		return
 	}
+	if j.open != nil {
+		panic("broker: a batch is handed over within a unit")
+	}
 	j.sortHeld()
-	if !j.collected() && len(j.now.waits) == 0 {
+	if !j.collects() && len(j.now.waits) == 0 {
 		reads := j.reads
 		j.reads = nil
 		for _, f := range reads {
@@ -376,33 +339,22 @@ func (j *journal) flush() {
 		}
 		return
 	}
-	j.now.dropUnreferred()
 	floors := j.floors()
 	j.raiseLogs()
 	p, touched, reads := j.now, j.touched, j.reads
-	headers := make([]store.Header, len(touched))
-	p.ops = slices.Grow(p.ops, len(touched))
-	for i, d := range touched {
-		d.touched = false
-		if !d.gone {
-			d.headed = true
-			d.delivered.handed = d.delivered.below
-			h := &headers[i]
-			j.hold.header(d, h)
-			if d.queue == nil {
-				d.head = uint64(h.Head)
-				j.lag(d)
-			}
-			p.ops = append(p.ops, store.Op{Kind: store.PutHeader, Dest: d.id, Header: h})
-		}
-	}
+	bytes := j.write(&p)
+	j.writeHeaders(touched)
 	for _, d := range floors {
 		d.floor = 0
 	}
 	j.now, j.touched, j.reads = j.newPart(), nil, nil
 	j.busy = true
-	j.storage.Commit(&store.Batch{Ops: p.ops, Bytes: p.bytes}, func(err error) {
+	j.storage.Commit(&store.Batch{Ops: j.ops, Bytes: bytes}, func(err error) {
 		j.busy = false
+		clear(j.ops)
+		if j.ops = j.ops[:0]; cap(j.ops) > poolMost {
+			j.ops = nil
+		}
 		switch {
 		case err == nil:
 			for _, d := range touched {
@@ -411,7 +363,6 @@ func (j *journal) flush() {
 			j.committed(&p)
 			j.reuse(&p)
 		case message.KindOf(err) == message.Limit:
-			p.ops = p.ops[:len(p.notes)]
 			for _, d := range touched {
 				j.touch(d)
 			}
@@ -425,17 +376,53 @@ func (j *journal) flush() {
 	}
 }
 
+// write fills a batch with what is in a part, and gives the size of its messages.
+func (j *journal) write(p *part) (bytes int64) {
+	j.ops = append(append(j.ops, p.meta...), p.came...)
+	for _, u := range p.units {
+		u.place = handedOver
+		for _, o := range u.ops {
+			if o.off {
+				continue
+			}
+			if o.Kind == store.PutMessage {
+				bytes += o.size
+			}
+			j.ops = append(j.ops, o.Op)
+		}
+	}
+	return bytes
+}
+
+// writeHeaders adds the headers of the destinations that are touched.
+func (j *journal) writeHeaders(touched []*destination) {
+	headers := make([]store.Header, len(touched))
+	for i, d := range touched {
+		d.touched = false
+		if d.gone {
+			continue
+		}
+		d.headed = true
+		d.delivered.handed = d.delivered.below
+		h := &headers[i]
+		j.hold.header(d, h)
+		if d.queue == nil {
+			d.head = uint64(h.Head)
+			j.lag(d)
+		}
+		j.ops = append(j.ops, store.Op{Kind: store.PutHeader, Dest: d.id, Header: h})
+	}
+}
+
 // committed makes a batch's copies durable and answers who waited for them.
 func (j *journal) committed(p *part) {
 	j.hasRoom()
-	for _, p := range p.copies {
-		c := p.copy
-		j.undurable -= p.size
-		if p.dest.queue != nil {
-			p.dest.queue.Committed(c)
-		}
-		if a, ok := c.Arrival.(*arrival); ok && a != nil {
-			a.safe(c)
+	for _, u := range p.units {
+		j.undurable -= u.undurable
+		for _, o := range u.ops {
+			if o.copy != nil && o.Puts() {
+				o.durable()
+			}
 		}
 	}
 	for _, w := range p.waits {
@@ -443,6 +430,18 @@ func (j *journal) committed(p *part) {
 	}
 	j.b.evictAgain()
 	j.b.relieve()
+}
+
+// durable tells who waits for the copy that it puts.
+func (o *op) durable() {
+	c := o.copy
+	c.Put = nil
+	if o.dest.queue != nil {
+		o.dest.queue.Committed(c)
+	}
+	if a, ok := c.Arrival.(*arrival); ok && a != nil {
+		a.safe(c)
+	}
 }
 
 // fail stops all confirmations: what is not durable now must not be believed.

@@ -26,7 +26,8 @@ type topicLog struct {
 // no reference to it is.
 type logPut struct {
 	topic *destination
-	refs  int
+	put   *op
+	refs  int // that are not taken back
 }
 
 // retain lets every durable subscription of a topic that wants the message have a copy, by way of
@@ -48,7 +49,6 @@ func (b *Broker) retain(d *destination, m *message.Message, a *arrival,
 		if seq == 0 {
 			seq = b.nextLogged(m)
 			if m.Persistent && b.opt.Persistent {
-				b.journal.now.grow(len(d.shares) + 1)
 				log = b.journal.log(d, seq, m)
 			}
 		}
@@ -95,34 +95,21 @@ func (b *Broker) kept(d *destination, c *queue.Copy, log *logPut, a *arrival) {
 // log stores a message in a topic's log, if a reference to it is stored with it.
 func (j *journal) log(d *destination, seq uint64, m *message.Message) *logPut {
 	d.reserveTo(j.b, seq)
-	size := m.Size()
 	d.logged = seq
-	l := &logPut{topic: d}
-	j.now.add(store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(seq), Message: m},
-		note{unit: j.unit, log: l, size: size})
-	j.now.bytes += size
+	o := j.change(nil, nil, store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(seq),
+		Message: m}, m.Size())
+	o.log = &logPut{topic: d, put: o}
+	j.onItsWay(o.unit, o.size)
+	o.unit.logs++
 	j.now.logs++
-	return l
+	return o.log
 }
 
-// refer stores a subscription's copy as a reference.
+// refer stores a subscription's copy as a reference, in the unit of the message.
 func (j *journal) refer(d *destination, c *queue.Copy, l *logPut) {
 	l.refs++
 	j.putAs(d, c, store.Op{Kind: store.PutReference, Dest: d.id, Seq: store.Seq(c.Seq),
-		Source: l.topic.id, Expiration: c.Message.Expiration}, l)
-}
-
-// dropUnreferred takes messages out of a part's logs that no reference is left to.
-func (p *part) dropUnreferred() {
-	if p.logs == 0 {
-		return
-	}
-	for i := range p.ops {
-		if n := &p.notes[i]; n.log != nil && n.log.refs == 0 && p.ops[i].Kind == store.PutMessage {
-			p.bytes -= n.size
-			p.ops[i] = store.Op{}
-		}
-	}
+		Source: l.topic.id, Expiration: c.Message.Expiration}).log = l
 }
 
 // trim looks where the stored copies begin that are not in memory: those that ended there were not
@@ -133,7 +120,7 @@ func (h *queueHost) trim() {
 		return
 	}
 	to := h.queue.OldestResident() // what leaves memory meanwhile is above
-	h.b.journal.beforeRead(func() {
+	h.b.journal.whenHandedOver(func() {
 		h.b.journal.storage.Page(store.PageRequest{Dest: h.dest.id, From: store.Seq(from),
 			To: store.Seq(to), Count: 1}, func(page []store.Stored, err error) {
 			if err != nil || h.dest.gone {
@@ -162,16 +149,21 @@ func (j *journal) floors() (logs []*destination) {
 		if p.logs == 0 {
 			continue
 		}
-		for i := range p.ops {
-			t := p.notes[i].log
-			if t == nil || p.ops[i].Kind != store.PutMessage {
+		for _, u := range p.units {
+			if u.logs == 0 {
 				continue
 			}
-			if seq := uint64(p.ops[i].Seq); t.topic.floor == 0 || seq < t.topic.floor {
-				if t.topic.floor == 0 {
-					logs = append(logs, t.topic)
+			for _, o := range u.ops {
+				if o.log == nil || o.off || o.Kind != store.PutMessage {
+					continue
 				}
-				t.topic.floor = seq
+				t, seq := o.log.topic, uint64(o.Seq)
+				if t.floor == 0 {
+					logs = append(logs, t)
+				}
+				if t.floor == 0 || seq < t.floor {
+					t.floor = seq
+				}
 			}
 		}
 	}
@@ -226,14 +218,16 @@ func (j *journal) lag(t *destination) {
 // wait for room now.
 func (j *journal) keepAll(p *part) {
 	done := map[*destination]bool{}
-	for i := range p.ops {
-		d := p.notes[i].dest
-		if d == nil || d.sub == nil || d.gone || p.ops[i].Kind != store.DeleteMessage || done[d] {
-			continue
-		}
-		done[d] = true
-		for _, h := range d.sub.shares {
-			h.keep(h.log.logged)
+	for _, u := range p.units {
+		for _, o := range u.ops {
+			d := o.dest
+			if o.off || o.Kind != store.DeleteMessage || d == nil || d.sub == nil || d.gone || done[d] {
+				continue
+			}
+			done[d] = true
+			for _, h := range d.sub.shares {
+				h.keep(h.log.logged)
+			}
 		}
 	}
 }

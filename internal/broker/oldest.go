@@ -62,7 +62,7 @@ func (e *explainer) page(count int, each func([]*queue.Copy), end func()) {
 		end()
 		return
 	}
-	e.b.journal.beforeRead(func() {
+	e.b.journal.whenHandedOver(func() {
 		e.b.journal.storage.Page(store.PageRequest{Dest: e.d.id, From: store.Seq(from),
 			To: store.Seq(to), Count: count, Bytes: queue.PageBytes},
 			func(page []store.Stored, err error) {

@@ -41,7 +41,7 @@ func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
 		if known == audit.Durable && b.receiptTells(d, a) {
 			a.answer(nil)
 		} else {
-			b.journal.after(func() { a.answer(nil) })
+			b.journal.whenAllDurable(func() { a.answer(nil) })
 		}
 		return finished
 	}
@@ -55,7 +55,7 @@ func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
 			Receipt: store.Receipt{N: n, Key: a.key}})
 		b.journal.touch(d)
 		a.keyed = true
-		b.journal.wait(func() {
+		b.journal.whenAllDurable(func() {
 			d.receipts.Confirm(a.key)
 			a.keyed = false
 			a.settle()
@@ -116,7 +116,7 @@ func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey,
 		}
 	}
 	b.forgetParked(peer, keys)
-	after := b.journal.after
+	after := b.journal.whenAllDurable
 	if !b.claimed(keys) {
 		after = func(f func()) { f() } // nothing that is on its way to the store is asked for
 	}
@@ -177,7 +177,7 @@ func (b *Broker) raiseMark(d *destination, peer message.BrokerID, seq uint64, s 
 		b.journal.touch(d)
 	}
 	mark := d.marks[peer]
-	b.journal.afterUnit(func() { s.SetMark(mark) })
+	b.journal.whenDurable(func() { s.SetMark(mark) })
 }
 
 // clearMarks takes back, at a clean stop, the marks toward peers that nothing is in doubt with.

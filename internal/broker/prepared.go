@@ -112,7 +112,7 @@ func (tx *transaction) readSends(from store.Seq, take func([]store.Stored), thro
 		through(nil)
 		return
 	}
-	b.journal.beforeRead(func() {
+	b.journal.whenHandedOver(func() {
 		b.journal.storage.Page(store.PageRequest{Dest: x.dest, From: from, To: store.Seq(x.stored) + 1,
 			Bytes: branchPage}, func(page []store.Stored, err error) {
 			switch {
@@ -153,7 +153,7 @@ func (x *branch) end(b *Broker) {
 	}
 	for _, r := range x.refs {
 		if d := b.byID(r.Dest); d != nil {
-			b.journal.removeStored(d, r)
+			b.journal.delete(d, nil, r.Seq, r.Expiration, r.Size)
 		}
 	}
 	x.drop(b)
@@ -164,15 +164,6 @@ func (x *branch) drop(b *Broker) {
 		b.journal.add(store.Op{Kind: store.DropDestination, Dest: x.dest})
 		b.journal.keepNextDest()
 	}
-}
-
-// removeStored deletes the record of a withheld copy.
-func (j *journal) removeStored(d *destination, r store.AckRef) {
-	d.stored--
-	d.storedBytes -= r.Size
-	j.touch(d)
-	j.now.add(store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: r.Seq, Expiration: r.Expiration},
-		note{unit: j.unit, dest: d, size: r.Size})
 }
 
 // settleStored lets the end of withheld copies take effect.
@@ -206,7 +197,7 @@ func (tx *transaction) revoke(over func()) {
 		}
 		x.drop(b)
 		tx.undo()
-		b.journal.afterUnit(over)
+		b.journal.whenDurable(over)
 	})
 }
 

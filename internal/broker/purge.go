@@ -82,7 +82,7 @@ func (p *purge) walk() {
 	var erased []uint64
 	defer func() {
 		if d := p.d; len(erased) > 0 {
-			p.b.journal.afterUnit(func() {
+			p.b.journal.whenDurable(func() {
 				for _, seq := range erased {
 					d.queue.Erased(seq)
 				}
@@ -222,7 +222,7 @@ func (p *purge) end(text string, err error) {
 
 // purged tells of a purge when what it dropped is durable.
 func (b *Broker) purged(d *destination, by string, dropped int64, text string, done func()) {
-	b.journal.afterUnit(func() {
+	b.journal.whenDurable(func() {
 		b.tell(Event{Kind: ByHand, Reason: message.Purged, Dest: d.name, By: by,
 			Count: dropped, Text: text})
 		done()

@@ -115,7 +115,7 @@ func (b *Broker) haveReceipts(d *destination, f func()) bool {
 
 // readReceipts reads the receipts of a destination, until it can.
 func (b *Broker) readReceipts(d *destination) {
-	b.journal.beforeRead(func() {
+	b.journal.whenHandedOver(func() {
 		b.journal.storage.Receipts(d.id, func(read store.Receipts, err error) {
 			if err != nil && !d.gone {
 				b.tell(Event{Kind: StoreTrouble, Dest: d.name,

@@ -221,7 +221,7 @@ func (b *Broker) testReceipt(a *arrival) outcome {
 	if known {
 		b.duplicate(d, a)
 		// The first copy may not be durable yet; what was collected until now carries it.
-		b.journal.after(func() { a.answer(nil) })
+		b.journal.whenAllDurable(func() { a.answer(nil) })
 		return finished
 	}
 	return proceed
@@ -274,12 +274,12 @@ func (b *Broker) stamp(a *arrival) outcome {
 
 // deliverSend resolves the names and puts a copy everywhere, in one batch.
 func (b *Broker) deliverSend(a *arrival) outcome {
-	before := len(b.journal.now.copies)
+	before := b.journal.puts
 	for i, t := range b.resolve(a.m) {
 		b.notDone(t.dest, t.m, a, i == 0)
 		b.put(t.dest, t.m, a)
 	}
-	if len(b.journal.now.copies) > before {
+	if b.journal.puts > before {
 		b.keepNumber(a)
 	}
 	a.settle()

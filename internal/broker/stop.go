@@ -106,7 +106,7 @@ func (b *Broker) goOnStopping() {
 				return false
 			}
 			if !c.closed {
-				b.journal.after(c.out.Finish)
+				b.journal.whenAllDurable(c.out.Finish)
 			}
 			return true
 		})

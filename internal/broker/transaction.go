@@ -340,7 +340,7 @@ func (tx *transaction) enact(sends []*arrival, done func()) {
 			continue
 		}
 		b.stamp(a)
-		before := len(b.journal.now.copies)
+		before := b.journal.puts
 		for _, t := range b.resolve(a.m) {
 			if t.dest.queue == nil || b.isRequest(t.dest, t.m) {
 				rest = append(rest, t)
@@ -357,15 +357,15 @@ func (tx *transaction) enact(sends []*arrival, done func()) {
 			b.enqueued(t.dest, reserved, nil)
 			copies = append(copies, committing{t.dest, reserved})
 		}
-		if len(b.journal.now.copies) > before {
+		if b.journal.puts > before {
 			b.keepNumber(a)
 		}
 	}
 	acked := tx.takeAcked()
 	tx.branch.end(b)
-	after := b.journal.afterUnit
+	after := b.journal.whenDurable
 	if len(sends) > 0 {
-		after = b.journal.after // one that is known may not be durable yet
+		after = b.journal.whenAllDurable // one that is known may not be durable yet
 	}
 	after(func() {
 		tx.committed(copies, acked, rest)

@@ -55,7 +55,7 @@ type branches struct {
 // branch is what an XA branch is beside a transaction.
 type branch struct {
 	state   branchState
-	unit    uint64                        // of the prepare, while it is on its way
+	unit    *unit                         // of the prepare, while it is on its way
 	voted   func(error)                   // hears of it
 	dest    store.DestID                  // that keeps what was sent; 0 when nothing is stored
 	stored  int64                         // messages in it
@@ -357,7 +357,7 @@ func (tx *transaction) prepare(done func(vote int32, err error)) {
 	b.nextDest++
 	x.unit = b.journal.apart(func() {
 		b.journal.putBranch(x, &store.Prepared{ID: tx.id, Time: x.since, Acks: refs}, keep)
-		b.journal.afterUnit(func() {
+		b.journal.whenDurable(func() {
 			if x.state == branchPreparing {
 				tx.voteCommit()
 			}
@@ -372,9 +372,8 @@ func (j *journal) putBranch(x *branch, p *store.Prepared, sends []*arrival) {
 	for i, a := range sends {
 		size := a.m.Size()
 		h.Bytes += size
-		j.now.bytes += size
-		j.now.add(store.Op{Kind: store.PutMessage, Dest: x.dest, Seq: store.Seq(i + 1), Message: a.m},
-			note{unit: j.unit, size: size})
+		j.change(nil, nil, store.Op{Kind: store.PutMessage, Dest: x.dest, Seq: store.Seq(i + 1),
+			Message: a.m}, size)
 	}
 	j.add(store.Op{Kind: store.PutHeader, Dest: x.dest, Header: h})
 }

@@ -136,14 +136,20 @@ func (e lossyEnv) After(d time.Duration, f func()) loop.Timer {
 	return e.Env.After(d, f)
 }
 
-// dropOfCancelled takes operations of a kind out of a batch of which a put was cancelled.
+// dropOfCancelled takes operations of a kind out of a batch that came with puts of which one was
+// cancelled: there are more of them to a destination than puts.
 func dropOfCancelled(b *store.Batch, kind store.OpKind) {
-	cancelled := false
+	more := map[store.DestID]int{}
 	for _, op := range b.Ops {
-		cancelled = cancelled || op.Kind == store.Nothing
+		switch op.Kind {
+		case kind:
+			more[op.Dest]++
+		case store.PutMessage:
+			more[op.Dest]--
+		}
 	}
-	for i := range b.Ops {
-		if cancelled && b.Ops[i].Kind == kind {
+	for i, op := range b.Ops {
+		if op.Kind == kind && more[op.Dest] > 0 {
 			b.Ops[i] = store.Op{}
 		}
 	}

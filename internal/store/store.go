@@ -143,7 +143,7 @@ type OpKind uint8
 
 // The kinds of Op, with the fields each uses.
 const (
-	Nothing         OpKind = iota // cancelled
+	Nothing         OpKind = iota // has no effect
 	PutHeader                     // Header
 	DropDestination               // Dest: header, messages, receipts, all; the id is not used again
 	PutMessage                    // Dest, Seq, Message: a key is written once; not to a subscription

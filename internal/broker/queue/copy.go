@@ -20,8 +20,7 @@ type Copy struct {
 	Doubts     []message.BrokerID // the peers that may have it: it is out until they told
 	Raised     bool               // Redelivery was raised since it is in doubt
 	Suspect    bool               // a client may have got it before the broker was killed
-	PutBatch   uint64             // the batch that carries its record; the broker's business
-	PutOp      int                // the record's index there
+	Put        any                // what puts its record, until that is durable; the broker's business
 	Owner      any                // who has it while it is out; the broker's business
 	Arrival    any                // what waits for it to be safe; the broker's business
 	// Tx is the transaction that it was acknowledged in, while it is out and that is open or prepared;
