@@ -149,6 +149,7 @@ type Broker struct {
 	keptBytes   int64          // of what topics keep for who comes later
 	openBytes   int64          // of sends in open transactions
 	parkedBytes int64          // of parked sends
+	peersBytes  int64          // of them, sum of destinations' peersBytes
 	looking     bool           // for room in the store, in a while
 	dirty       []*queueHost   // queues to dispatch at the end of the turn
 

@@ -8,6 +8,16 @@ import (
 	"hopwire/internal/message"
 )
 
+// A send that finds no room (space.go) is parked at its destination. There it waits with its class,
+// which is what sends lack the same room: those of a class go on in the order in which they came.
+// Sends of one producer keep theirs, whatever classes they are of: one that comes behind another
+// waits with the class of that. A look at the room, at the end of each turn in which some was made,
+// lets as many go on as there is room for, and notes what the others lack.
+//
+// What waits is counted by plain sums: sends of each class of a destination, bytes of a connection
+// and of the broker, and of these what peers sent that goes to the store. What that means now, as
+// that may wait for nothing but the disk, is worked out where it is asked (parkedBeyond).
+
 // parking is an arrival's wait, mostly for space.
 type parking struct {
 	reason message.Reason // without dest; else what its class lacks is
@@ -26,11 +36,12 @@ type parking struct {
 // parkingLot is where a destination's sends wait for space.
 type parkingLot struct {
 	parked     []*arrival
+	listed     bool                            // in Broker.parked
 	parkedOf   [classes]int                    // of parked, by what they wait for the room of
-	lack       [classes]message.Reason         // what room each class of parked lacks
+	lack       [classes]message.Reason         // lack[k] != "" iff parkedOf[k] > 0: at the last look
 	waiting    map[message.ProducerID]*waiting // of parked
 	mixed      bool                            // the lines of waiting are to be made anew
-	peersBytes int64                           // of peers' stored sends in parked
+	peersBytes int64                           // of peers' sends in parked that wait as stored ones
 }
 
 // unparkMost is how many parked sends go on in one turn.
@@ -42,12 +53,6 @@ func (a *arrival) reason() message.Reason {
 		return d.lack[a.wait.class]
 	}
 	return a.wait.reason
-}
-
-// onlyDisk reports whether a parked arrival is a peer's that waits for the disk alone while its
-// class lacks what is called memory: it would be in memory without waiting, too.
-func (a *arrival) onlyDisk() bool {
-	return a.peer != nil && a.wait.stored && a.wait.class == stored
 }
 
 // waiting are the parked sends of one producer at a destination: those that do not go to the store,
@@ -103,7 +108,10 @@ func (d *destination) relines() {
 
 // countWait counts a parked arrival in or out.
 func (d *destination) countWait(a *arrival, sign int) {
-	d.parkedOf[a.wait.class] += sign
+	k := a.wait.class
+	if d.parkedOf[k] += sign; d.parkedOf[k] == 0 {
+		d.lack[k] = ""
+	}
 	if d.waiting == nil {
 		d.waiting = map[message.ProducerID]*waiting{}
 	}
@@ -117,13 +125,11 @@ func (d *destination) countWait(a *arrival, sign int) {
 		delete(d.waiting, a.m.ID.Producer)
 	}
 	bytes := int64(sign) * a.wait.size
-	if a.onlyDisk() {
-		d.peersBytes += bytes
-		if d.lack[stored] == message.MemoryFull {
-			return
-		}
-	}
 	a.b.parkedBytes += bytes
+	if a.peer != nil && a.wait.stored && a.wait.class == stored {
+		d.peersBytes += bytes
+		a.b.peersBytes += bytes
+	}
 }
 
 // recount has a parked arrival wait as another class, or as one whose storedness changed.
@@ -131,10 +137,11 @@ func (d *destination) recount(a *arrival, k class, isStored bool) {
 	if a.wait.class == k && a.wait.stored == isStored {
 		return
 	}
+	lack := cmp.Or(d.lack[k], message.MemoryFull) // it may wait for its turn alone
 	d.countWait(a, -1)
 	a.wait.class, a.wait.stored = k, isStored
 	d.countWait(a, 1)
-	d.mixed = true
+	d.lack[k], d.mixed = lack, true
 }
 
 // reclass looks again at what goes to the store: of a topic that depends on its subscriptions.
@@ -183,33 +190,36 @@ func (d *destination) behind(a *arrival) *arrival {
 	return last
 }
 
-// setLack notes what a class lacks. What peers sent and waits for the disk alone does not count as
-// waiting.
-func (d *destination) setLack(b *Broker, k class, r message.Reason) {
-	was := d.lack[k] == message.MemoryFull
-	d.lack[k] = r
-	switch is := r == message.MemoryFull; {
-	case k != stored || was == is:
-	case is:
-		b.parkedBytes -= d.peersBytes
-	default:
-		b.parkedBytes += d.peersBytes
+// parkedBeyond reports whether more bytes wait than a limit. What peers sent and waits for the disk
+// alone, as its class lacks what is called memory, does not count: it would be in memory without
+// waiting, too.
+func (b *Broker) parkedBeyond(limit int64) bool {
+	n := b.parkedBytes
+	if n <= limit || n-b.peersBytes > limit {
+		return n > limit
 	}
+	for _, d := range b.parked {
+		if d.lack[stored] == message.MemoryFull {
+			n -= d.peersBytes
+		}
+	}
+	return n > limit
 }
 
 // park lets an arrival wait for the room that a class lacks: its own, or that of who it is behind.
 func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason) {
 	a.wait = &parking{dest: d, class: k, at: len(d.parked), size: a.m.Size(),
 		stored: b.isStored(d, a.m), since: b.env.Mono()}
-	d.setLack(b, k, reason)
 	if d.parkedCount() == 0 {
 		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: a.m.ID.String()})
 	}
-	if !slices.Contains(b.parked, d) {
+	if !d.listed {
+		d.listed = true
 		b.parked = append(b.parked, d)
 	}
 	d.parked = append(d.parked, a)
 	d.countWait(a, 1)
+	d.lack[k] = reason
 	if l := d.waiting[a.m.ID.Producer].of(a); !d.mixed {
 		l.sends = append(l.sends, a)
 	}
@@ -363,7 +373,7 @@ func (b *Broker) unpark() {
 	}
 	waiting = slices.Concat(waiting[last:], waiting[:last])
 	for _, d := range waiting {
-		if d.parkedCount() > 0 && !slices.Contains(b.parked, d) {
+		if d.listed = d.parkedCount() > 0; d.listed {
 			b.parked = append(b.parked, d)
 		}
 	}
@@ -384,15 +394,13 @@ func (b *Broker) unparkAt(d *destination, left *int) {
 		return
 	}
 	d.reclass(b)
-	was := d.lack
+	var room [classes]bool
 	for k := range class(classes) {
-		if d.parkedOf[k] > 0 {
-			d.setLack(b, k, b.lacks(d, k))
-		}
+		room[k] = d.parkedOf[k] > 0 && d.hasRoom(b, k)
 	}
 	stay := map[message.ProducerID]*stays{}
 	for _, a := range d.parked {
-		if *left == 0 || !d.mayGo() {
+		if *left == 0 || !d.mayGo(&room) {
 			break
 		}
 		if !d.parks(a) {
@@ -402,7 +410,7 @@ func (b *Broker) unparkAt(d *destination, left *int) {
 		k := own
 		if p := stay[a.m.ID.Producer].before(a); p != nil {
 			k = p.wait.class
-		} else if d.setLack(b, k, b.lacks(d, k)); d.lack[k] == "" {
+		} else if room[k] = d.hasRoom(b, k); room[k] {
 			*left--
 			d.unpark(a)
 			a.step++
@@ -415,21 +423,24 @@ func (b *Broker) unparkAt(d *destination, left *int) {
 		}
 		stay[a.m.ID.Producer].add(a)
 	}
-	for k := range class(classes) {
-		if d.parkedOf[k] == 0 {
-			continue
-		}
-		if d.lack[k] == "" { // it waits for its turn
-			d.setLack(b, k, cmp.Or(was[k], message.MemoryFull))
-		}
-		b.lookForRoom(d.lack[k])
+	for _, reason := range d.lack {
+		b.lookForRoom(reason)
 	}
 }
 
+// hasRoom reports whether there is room for a class that waits, and notes what it lacks.
+func (d *destination) hasRoom(b *Broker, k class) bool {
+	reason := b.lacks(d, k)
+	if reason != "" {
+		d.lack[k] = reason
+	}
+	return reason == ""
+}
+
 // mayGo reports whether a class that waits has room.
-func (d *destination) mayGo() bool {
+func (d *destination) mayGo(room *[classes]bool) bool {
 	for k := range d.parkedOf {
-		if d.parkedOf[k] > 0 && d.lack[k] == "" {
+		if d.parkedOf[k] > 0 && room[k] {
 			return true
 		}
 	}

@@ -166,7 +166,7 @@ func (b *Broker) mayNotWait(d *destination, a *arrival, reason message.Reason) b
 	if a.waitsForDisk(d, reason) {
 		return false
 	}
-	return b.parkedBytes+size > parkedOverall ||
+	return b.parkedBeyond(parkedOverall-size) ||
 		a.conn != nil && a.peer == nil && a.conn.parkedBytes > 0 &&
 			a.conn.parkedBytes+size > parkedPerConnection
 }
