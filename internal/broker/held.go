@@ -179,22 +179,18 @@ func (j *journal) split() {
 			j.now.waits = append(j.now.waits, w)
 		}
 	}
-	for _, u := range j.now.units {
-		for _, o := range u.ops {
-			if o.Kind == store.DropDestination {
-				j.forget(o.Dest)
-			}
+	for o := range j.now.changes() {
+		if o.Kind == store.DropDestination {
+			j.forget(o.Dest)
 		}
 	}
 }
 
 // forget cancels what is held of a destination that is dropped.
 func (j *journal) forget(id store.DestID) {
-	for _, u := range j.held.units {
-		for _, o := range u.ops {
-			if o.Dest == id {
-				j.off(o)
-			}
+	for o := range j.held.changes() {
+		if o.Dest == id {
+			j.off(o)
 		}
 	}
 	j.held.came = slices.DeleteFunc(j.held.came, func(x store.Op) bool { return x.Dest == id })

@@ -149,21 +149,16 @@ func (j *journal) floors() (logs []*destination) {
 		if p.logs == 0 {
 			continue
 		}
-		for _, u := range p.units {
-			if u.logs == 0 {
+		for o := range p.changes() {
+			if o.log == nil || o.Kind != store.PutMessage {
 				continue
 			}
-			for _, o := range u.ops {
-				if o.log == nil || o.off || o.Kind != store.PutMessage {
-					continue
-				}
-				t, seq := o.log.topic, uint64(o.Seq)
-				if t.floor == 0 {
-					logs = append(logs, t)
-				}
-				if t.floor == 0 || seq < t.floor {
-					t.floor = seq
-				}
+			t, seq := o.log.topic, uint64(o.Seq)
+			if t.floor == 0 {
+				logs = append(logs, t)
+			}
+			if t.floor == 0 || seq < t.floor {
+				t.floor = seq
 			}
 		}
 	}
@@ -218,16 +213,14 @@ func (j *journal) lag(t *destination) {
 // wait for room now.
 func (j *journal) keepAll(p *part) {
 	done := map[*destination]bool{}
-	for _, u := range p.units {
-		for _, o := range u.ops {
-			d := o.dest
-			if o.off || o.Kind != store.DeleteMessage || d == nil || d.sub == nil || d.gone || done[d] {
-				continue
-			}
-			done[d] = true
-			for _, h := range d.sub.shares {
-				h.keep(h.log.logged)
-			}
+	for o := range p.changes() {
+		d := o.dest
+		if d == nil || d.sub == nil || d.gone || o.Kind != store.DeleteMessage || done[d] {
+			continue
+		}
+		done[d] = true
+		for _, h := range d.sub.shares {
+			h.keep(h.log.logged)
 		}
 	}
 }

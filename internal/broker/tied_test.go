@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -133,5 +134,44 @@ func TestWhatATransactionWithoutSendsConsumedAheadNeedsNoRoom(t *testing.T) {
 	h.turn()
 	if !c.answered(commit) || !p.answered(n) {
 		t.Errorf("the commit is answered: %v, the send: %v", c.answered(commit), p.answered(n))
+	}
+}
+
+// What ended a copy ahead and is durable keeps the rest of its send waiting no more, whatever is
+// done with its memory.
+func TestASendWhoseCopiesWereAllConsumedNeedsNoRoom(t *testing.T) {
+	h := stocked(t, queueQ, 3)
+	p, c := h.connect("f", "f", "", nil), h.connect("c", "c", "", nil)
+	id := c.consume("c", queueQ)
+	other := c.consume("c", queueNamed("B"))
+	first := c.consume("c", queueNamed("A"))
+	poison := slices.Clone(c.got)
+	tx := c.begin("c", 1)
+	both, filler := p.mail("f", queueNamed("A,B"), 2), p.mail("f", queueNamed("filler"), 1)
+	p.hand(filler)
+	h.b.EndTurn() // on its way
+	n := p.hand(both)
+	h.b.EndTurn()
+	if len(c.got) != 5 {
+		t.Fatal("it is not dispatched ahead")
+	}
+	c.Handle(&message.MessageAck{Consumer: first, Destination: queueNamed("A"), Last: both.ID,
+		HasLast: true, Count: 1, Type: message.StandardAck, Transaction: tx})
+	c.tells(id, poison[0], message.StandardAck, tx)
+	commit := c.hand(commitOf(tx))
+	h.disk.SetCapacity(1, 1000)
+	h.turn()
+	if !c.answered(commit) || p.answered(n) {
+		t.Errorf("answered: the commit %v, the send %v", c.answered(commit), p.answered(n))
+	}
+	for _, m := range poison[1:] {
+		c.tells(id, m, message.PoisonAck, noTx)
+	}
+	h.turn()
+	c.Handle(&message.MessageAck{Consumer: other, Destination: queueNamed("B"), Last: both.ID,
+		HasLast: true, Count: 1, Type: message.IndividualAck})
+	h.pass(5 * time.Second)
+	if !p.answered(n) {
+		t.Error("it waits for room that it does not need")
 	}
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"iter"
 	"slices"
 
 	"hopwire/internal/broker/queue"
@@ -72,6 +73,19 @@ func (p *part) join(q part) {
 	}
 	p.meta, p.came = append(p.meta, q.meta...), append(p.came, q.came...)
 	p.waits, p.idle = append(p.waits, q.waits...), p.idle+q.idle
+}
+
+// changes gives those that are not off, unit by unit.
+func (p *part) changes() iter.Seq[*op] {
+	return func(yield func(*op) bool) {
+		for _, u := range p.units {
+			for _, o := range u.ops {
+				if !o.off && !yield(o) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // unwritten gives the put of a copy's record that was not handed over, nil when there is none.
