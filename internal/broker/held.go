@@ -143,7 +143,7 @@ func (j *journal) meet(units []*unit) {
 			case put == nil: // it is durable
 				continue
 			case o.Kind != store.DeleteMessage || o.copy.Redelivery != o.copy.Message.RedeliveryCounter:
-				j.alter(o.dest, o.copy, o.Op, o.size)
+				j.alter(o.dest, o.copy, &o.Op, o.size)
 			case u.needsRoom():
 				j.cancel(put, u)
 			default:

@@ -98,19 +98,30 @@ func (j *journal) apart(f func()) (u *unit) {
 	return u
 }
 
-// change adds a change to a unit; nil is the open one, or one for this change.
-func (j *journal) change(u *unit, d *destination, x store.Op, size int64) *op {
-	if u == nil {
-		u = j.open
+// current gives the unit that a change belongs to: the open one, one of loose changes if nothing
+// came behind that, or a new one.
+func (j *journal) current(loose bool) *unit {
+	if j.open != nil {
+		return j.open
 	}
+	if n := len(j.now.units); loose && n > 0 && j.now.units[n-1].loose {
+		return j.now.units[n-1]
+	}
+	u := j.freeUnits.get()
+	u.loose = loose
+	return u
+}
+
+// change adds a change to a unit; nil is the one that it belongs to.
+func (j *journal) change(u *unit, d *destination, x *store.Op, size int64) *op {
 	if u == nil {
-		u = j.freeUnits.get()
+		u = j.current(!x.Puts())
 	}
 	if len(u.ops) == 0 {
 		j.now.add(u, collected)
 	}
 	o := j.freeOps.get()
-	o.Op, o.dest, o.size, o.unit = x, d, size, u
+	o.Op, o.dest, o.size, o.off, o.unit = *x, d, size, false, u
 	u.ops = append(u.ops, o)
 	if o.Puts() {
 		u.puts++
@@ -129,7 +140,7 @@ func (j *journal) add(x store.Op) {
 	case store.PutReceipt, store.DropReceipts, store.PutNumber, store.DropNumbers:
 		j.now.came = append(j.now.came, x)
 	default:
-		j.change(nil, nil, x, 0)
+		j.change(nil, nil, &x, 0)
 	}
 }
 
@@ -141,12 +152,12 @@ func (j *journal) addIdle(x store.Op) {
 
 // put stores a copy.
 func (j *journal) put(d *destination, c *queue.Copy) {
-	o := j.putAs(d, c, store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(c.Seq),
+	o := j.putAs(d, c, &store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(c.Seq),
 		Message: c.Message})
 	j.onItsWay(o.unit, o.size)
 }
 
-func (j *journal) putAs(d *destination, c *queue.Copy, x store.Op) *op {
+func (j *journal) putAs(d *destination, c *queue.Copy, x *store.Op) *op {
 	o := j.change(nil, d, x, c.Message.Size())
 	o.copy = c
 	c.Stored, c.Put = true, o
@@ -199,13 +210,13 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 // delete deletes a record; c is nil when it is durable.
 func (j *journal) delete(d *destination, c *queue.Copy, seq store.Seq, expiration, size int64) {
 	j.ends(d, size)
-	j.alter(d, c, store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: seq,
+	j.alter(d, c, &store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: seq,
 		Expiration: expiration}, size)
 }
 
 // alter adds a change of a copy's record, or of a durable one without c: behind its put, in the
 // put's unit, if that was not handed over.
-func (j *journal) alter(d *destination, c *queue.Copy, x store.Op, size int64) {
+func (j *journal) alter(d *destination, c *queue.Copy, x *store.Op, size int64) {
 	if put := unwritten(c); put != nil {
 		j.change(put.unit, d, x, size)
 	} else if o := j.change(nil, d, x, size); c != nil && c.Put != nil {
@@ -258,14 +269,14 @@ func (j *journal) ends(d *destination, size int64) {
 // lose deletes the record of a message that cannot be read.
 func (j *journal) lose(d *destination, s *store.Stored) {
 	size := j.writeOff(d, 1)
-	j.alter(d, nil, store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: s.Seq,
+	j.alter(d, nil, &store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: s.Seq,
 		Expiration: s.Expiration}, size)
 }
 
 // redelivered stores a copy's redelivery count.
 func (j *journal) redelivered(d *destination, c *queue.Copy) {
 	if c.Stored {
-		j.alter(d, c, store.Op{Kind: store.SetRedelivery, Dest: d.id, Seq: store.Seq(c.Seq),
+		j.alter(d, c, &store.Op{Kind: store.SetRedelivery, Dest: d.id, Seq: store.Seq(c.Seq),
 			Count: c.Redelivery}, 0)
 	}
 }

@@ -96,7 +96,7 @@ func (b *Broker) kept(d *destination, c *queue.Copy, log *logPut, a *arrival) {
 func (j *journal) log(d *destination, seq uint64, m *message.Message) *logPut {
 	d.reserveTo(j.b, seq)
 	d.logged = seq
-	o := j.change(nil, nil, store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(seq),
+	o := j.change(nil, nil, &store.Op{Kind: store.PutMessage, Dest: d.id, Seq: store.Seq(seq),
 		Message: m}, m.Size())
 	o.log = &logPut{topic: d, put: o}
 	j.onItsWay(o.unit, o.size)
@@ -108,7 +108,7 @@ func (j *journal) log(d *destination, seq uint64, m *message.Message) *logPut {
 // refer stores a subscription's copy as a reference, in the unit of the message.
 func (j *journal) refer(d *destination, c *queue.Copy, l *logPut) {
 	l.refs++
-	j.putAs(d, c, store.Op{Kind: store.PutReference, Dest: d.id, Seq: store.Seq(c.Seq),
+	j.putAs(d, c, &store.Op{Kind: store.PutReference, Dest: d.id, Seq: store.Seq(c.Seq),
 		Source: l.topic.id, Expiration: c.Message.Expiration}).log = l
 }
 

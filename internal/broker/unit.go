@@ -9,8 +9,9 @@ import (
 )
 
 // unit is a list of changes that are one thing to who made them, such as a transaction, or a dead
-// letter and the end of its original: they are handed over together, or held together. A change
-// that nobody made with others is a unit of its own.
+// letter and the end of its original: they are handed over together, or held together. Changes that
+// nobody made with others and that put nothing, such as acknowledgements, are loose: nothing holds
+// them, so they may share a unit.
 type unit struct {
 	ops       []*op
 	puts      int     // ops that put a message or a reference, and are not off
@@ -18,6 +19,7 @@ type unit struct {
 	undurable int64   // of journal.undurable
 	behind    []*unit // it is durable no earlier than these, which ended copies that it put
 	place     place
+	loose     bool // of loose changes alone
 	named     bool // in behind of others, or by a branch: it is not used again
 }
 
@@ -147,7 +149,7 @@ func (j *journal) newPart() part {
 func (j *journal) reuse(p *part) {
 	for _, u := range p.units {
 		for _, o := range u.ops {
-			*o = op{}
+			o.Message, o.Header, o.copy, o.log = nil, nil, nil, nil // others are small, or there anyway
 			j.freeOps.put(o)
 		}
 		if cap(u.ops) > unitMost {

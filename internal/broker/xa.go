@@ -372,7 +372,7 @@ func (j *journal) putBranch(x *branch, p *store.Prepared, sends []*arrival) {
 	for i, a := range sends {
 		size := a.m.Size()
 		h.Bytes += size
-		j.change(nil, nil, store.Op{Kind: store.PutMessage, Dest: x.dest, Seq: store.Seq(i + 1),
+		j.change(nil, nil, &store.Op{Kind: store.PutMessage, Dest: x.dest, Seq: store.Seq(i + 1),
 			Message: a.m}, size)
 	}
 	j.add(store.Op{Kind: store.PutHeader, Dest: x.dest, Header: h})
