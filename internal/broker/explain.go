@@ -313,37 +313,62 @@ func (e *explainer) releases(r message.Reason, who string) string {
 }
 
 // parked counts the sends that wait, and finds the oldest of each class: they are in the order of
-// their parking.
+// their parking. Of one that is asked for it tells alone.
 func (e *explainer) parked() {
+	d := e.named
+	if e.id != nil {
+		e.parkedOne()
+		return
+	}
 	var rows [classes]*ExplainRow
 	left := 0
-	for k, n := range e.named.parkedOf {
+	for k, n := range d.parkedOf {
 		if n > 0 {
-			rows[k] = e.row(e.named.lack[k], "sends that wait for space")
+			rows[k] = e.parkedRow(class(k))
 			rows[k].Count += int64(n)
 			left++
 		}
 	}
-	for _, a := range e.named.parked {
+	for _, a := range d.parked {
 		if left == 0 {
 			return
 		}
-		if e.named.parks(a) && rows[a.wait.class] != nil {
-			rows[a.wait.class].Oldest.add(Oldest{ID: a.m.ID, Age: e.b.env.Mono() - a.wait.since})
+		if d.parks(a) && rows[a.wait.class] != nil {
+			rows[a.wait.class].Oldest.add(e.oldestParked(a))
 			rows[a.wait.class] = nil
 			left--
 		}
 	}
 }
 
+// parkedOne looks for the message asked for among the sends that wait.
+func (e *explainer) parkedOne() {
+	for _, a := range e.named.parked {
+		if e.named.parks(a) && a.m.ID == *e.id {
+			e.found = true
+			row := e.parkedRow(a.wait.class)
+			row.Count++
+			row.Oldest.add(e.oldestParked(a))
+		}
+	}
+}
+
+func (e *explainer) parkedRow(k class) *ExplainRow {
+	return e.row(e.named.lack[k], "sends that wait for space")
+}
+
+func (e *explainer) oldestParked(a *arrival) Oldest {
+	return Oldest{ID: a.m.ID, Age: e.b.env.Mono() - a.wait.since}
+}
+
 func (e *explainer) finish() {
+	e.parked()
 	x := &Explanation{Status: e.named.status(), Stored: e.stored, StoredOldest: e.oldest,
 		Found: e.found, Remark: remarkOn(e.named.name)}
 	for _, h := range e.named.shares { // a topic has no copies itself
 		x.Status.Size += h.sub.dest.queue.Len()
 		x.Status.InFlight += h.sub.dest.queue.OutCount()
 	}
-	e.parked()
 	if e.blind > 0 && !e.found {
 		x.Remark = some(e.blind, "message") + " here cannot be read, and may be it (CORRUPT)"
 	}

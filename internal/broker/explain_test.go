@@ -93,3 +93,42 @@ func TestWhoAsksForOneMessageIsToldOfNoOther(t *testing.T) {
 		}
 	}
 }
+
+// Sends that wait for space are others, too, and each is found.
+func TestWhoAsksForOneMessageIsToldOfNoOtherThatWaitsForSpace(t *testing.T) {
+	h := open(t, nil, func(o *Options) {
+		e := policy.NewEntry()
+		e.Memory.LimitBytes = 2000
+		o.Policies = &policy.Map{Default: e}
+	})
+	g := h.connect("p", "p", "", nil)
+	p := message.ProducerID{Connection: "p", Session: 1, Value: 1}
+	g.do(&message.ProducerInfo{ID: p})
+	const sends = 10
+	id := func(n int) *message.MessageID { return &message.MessageID{Producer: p, Sequence: int64(n)} }
+	for n := range sends {
+		g.hand(&message.Message{Producer: p, Destination: queueQ, ID: *id(n),
+			Content: make([]byte, 500)})
+		h.turn()
+	}
+	d := h.b.find(queueQ)
+	if d.parkedCount() < 2 || d.queue.Len() < 2 {
+		t.Fatalf("%d wait, %d are in the queue", d.parkedCount(), d.queue.Len())
+	}
+	for n := range sends + 1 {
+		var x *Explanation
+		h.b.Explain(queueQ, id(n), func(e *Explanation) { x = e })
+		h.turn()
+		want := message.NoConsumer
+		if int64(n) >= d.queue.Len() {
+			want = message.MemoryFull
+		}
+		if n == sends {
+			if x.Found || len(x.Rows) != 0 {
+				t.Errorf("of one that is not here: %+v", x)
+			}
+		} else if !x.Found || len(x.Rows) != 1 || x.Rows[0].Count != 1 || x.Rows[0].Reason != want {
+			t.Errorf("number %d: %+v, want one that waits for %s", n, x, want)
+		}
+	}
+}
