@@ -55,9 +55,9 @@ func (f *FrameReader) SetLimit(limit int64) {
 
 // FrameRoom bounds the memory that large frames take while they are read.
 type FrameRoom interface {
-	// Take is asked for n more bytes before the memory of a large frame is made, or grows. It may
-	// wait. An error ends the reading.
-	Take(n int) error
+	// Take is asked for n more bytes before the memory of a large frame, which is of size bytes in
+	// all, is made or grows. It may wait. An error ends the reading.
+	Take(n, size int) error
 	// Came tells that n bytes of the frame were read.
 	Came(n int)
 }
@@ -148,7 +148,7 @@ func (f *FrameReader) beginLarge(size int) error {
 	if f.open {
 		first = max(grown(size, largeStep), len(have))
 	}
-	if err := f.take(first); err != nil {
+	if err := f.take(first, size); err != nil {
 		return err
 	}
 	f.largeSize = size
@@ -167,11 +167,11 @@ func grown(size, most int) int {
 	return size
 }
 
-func (f *FrameReader) take(n int) error {
+func (f *FrameReader) take(n, size int) error {
 	if f.room == nil {
 		return nil
 	}
-	return f.room.Take(n)
+	return f.room.Take(n, size)
 }
 
 func (f *FrameReader) came(n int) {
@@ -200,7 +200,7 @@ func (f *FrameReader) read() error {
 func (f *FrameReader) readLarge() error {
 	if len(f.large) == cap(f.large) {
 		to := grown(f.largeSize, largeGrowth*cap(f.large))
-		if err := f.take(to - cap(f.large)); err != nil {
+		if err := f.take(to-cap(f.large), f.largeSize); err != nil {
 			return err
 		}
 		more := make([]byte, len(f.large), to)

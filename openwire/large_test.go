@@ -30,9 +30,10 @@ func TestALargeFrameTakesLittleMoreMemoryThanItsSize(t *testing.T) {
 }
 
 // roomCount is a FrameRoom that says no above a limit.
-type roomCount struct{ taken, came, limit int }
+type roomCount struct{ taken, came, limit, size int }
 
-func (r *roomCount) Take(n int) error {
+func (r *roomCount) Take(n, size int) error {
+	r.size = size
 	if r.taken+n > r.limit {
 		return io.ErrShortBuffer
 	}
@@ -54,8 +55,9 @@ func TestMemoryOfALargeFrameIsAskedForAsItsBytesArrive(t *testing.T) {
 		f.SetRoom(r)
 		frames, err := f.ReadBatch()
 		if whole := c.sent == len(stream); whole != (err == nil) || whole && len(frames) != 1 ||
-			r.taken > max(c.most, 1<<20) || r.came != c.sent-4 {
-			t.Errorf("of %d bytes: %d taken, %d came, %v", c.sent, r.taken, r.came, err)
+			r.taken > max(c.most, 1<<20) || r.came != c.sent-4 || r.taken > 0 && r.size != size {
+			t.Errorf("of %d bytes: %d taken for a frame of %d, %d came, %v", c.sent, r.taken, r.size,
+				r.came, err)
 		}
 	}
 	f := NewFrameReader(bytes.NewReader(stream))

@@ -18,7 +18,8 @@ const (
 	// holds much slowPart of that: who waits for it waits some minutes, however large it is.
 	slowBytes = 256 << 10
 	slowPart  = 30
-	// sideFrame is up to what a frame gets its memory beside the line, from a sidePart of the limit.
+	// sideFrame is up to what size a frame gets its memory beside the line, from a sidePart of the
+	// limit.
 	sideFrame = 1 << 20
 	sidePart  = 4
 )
@@ -29,8 +30,8 @@ const (
 // for, whatever the limit: used <= limit + one frame. Frames that are not so large need not wait
 // for those that are: they have some memory beside.
 //
-// While others wait a frame must arrive at some pace, or its connection ends: who sends a byte a
-// minute would hold the room for ever.
+// While others wait for what it holds a frame must arrive at some pace, or its connection ends: who
+// sends a byte a minute would hold the room for ever.
 type frameRoom struct {
 	mu      sync.Mutex
 	limit   int64 // of used; 0: none
@@ -46,6 +47,7 @@ type frameRoom struct {
 
 // loan is what one frame has of the room.
 type loan struct {
+	size      int64 // of the whole frame
 	has, want int64
 	side      int64 // of has, what is beside the line
 	seen      int64 // bytes that had come at the last look; -1 before the first
@@ -77,19 +79,17 @@ func (h *Hub) Frames() Frames {
 		Waited: r.waits, Slow: r.slow}
 }
 
-// ask gives n bytes to a loan at once, or has it wait in line; then the channel is closed later.
-func (r *frameRoom) ask(l *loan, n int64) <-chan struct{} {
+// ask gives n bytes to the loan of a frame, or has it wait in line; then the channel is closed
+// later.
+func (r *frameRoom) ask(l *loan, n, size int64) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.reading == nil {
 		r.reading = map[*loan]bool{}
 	}
 	r.reading[l] = true
-	l.want = n
-	if r.limit > 0 && l.has == l.side && l.has+n <= sideFrame && r.side+n <= r.limit/sidePart {
-		r.side += n
-		l.side += n
-		l.give()
+	l.want, l.size = n, size
+	if r.grantBeside(l) {
 		return nil
 	}
 	if l == r.first || len(r.waiting) == 0 && r.fits(l) {
@@ -113,6 +113,22 @@ func (r *frameRoom) grant(l *loan) {
 	l.give()
 }
 
+// small reports whether a loan may get what it wants beside the line, once there is room.
+func (r *frameRoom) small(l *loan) bool {
+	return l.size <= sideFrame && l.want <= r.limit/sidePart
+}
+
+// grantBeside gives a loan what it wants beside the line, if there is room.
+func (r *frameRoom) grantBeside(l *loan) bool {
+	if !r.small(l) || r.side+l.want > r.limit/sidePart {
+		return false
+	}
+	r.side += l.want
+	l.side += l.want
+	l.give()
+	return true
+}
+
 // give tells the loan that it has what it wants.
 func (l *loan) give() {
 	l.has += l.want
@@ -123,8 +139,9 @@ func (l *loan) give() {
 	}
 }
 
-// advance lets those go on in line that there is room for, and one more.
+// advance lets those go on that there is room for beside the line, and in line, and one more.
 func (r *frameRoom) advance() {
+	r.waiting = slices.DeleteFunc(r.waiting, r.grantBeside)
 	for len(r.waiting) > 0 {
 		l := r.waiting[0]
 		if !r.fits(l) {
@@ -148,15 +165,18 @@ func (r *frameRoom) advance() {
 	}
 }
 
-// look ends the connections of frames that others wait for and that hardly arrive.
+// look ends the connections of frames that others wait for and that hardly arrive. What a frame has
+// beside the line is no use to those that only the line has room for.
 func (r *frameRoom) look() {
 	var slow []func()
 	r.mu.Lock()
 	if r.looks != nil {
 		r.looks.Reset(slowLook)
+		besideToo := slices.ContainsFunc(r.waiting, r.small)
 		for l := range r.reading {
 			came, least := l.came.Load(), max(slowBytes, l.has/slowPart)
-			if l.want == 0 && l.seen >= 0 && came-l.seen < least {
+			waitedFor := l.has > l.side || besideToo
+			if waitedFor && l.want == 0 && l.seen >= 0 && came-l.seen < least {
 				slow = append(slow, func() {
 					l.fail(message.Errorf(message.Limit, "%s: of a large frame %d bytes came, less than"+
 						" %d in the last %v, and others wait for its memory", message.FrameSlow, came, least,
@@ -211,11 +231,11 @@ type borrower struct {
 }
 
 // Take implements openwire.FrameRoom. While it waits the peer has to.
-func (b *borrower) Take(n int) error {
+func (b *borrower) Take(n, size int) error {
 	if b.loan == nil {
 		b.loan = &loan{seen: -1, fail: b.fail}
 	}
-	turn := b.room.ask(b.loan, int64(n))
+	turn := b.room.ask(b.loan, int64(n), int64(size))
 	if turn == nil {
 		return nil
 	}

@@ -34,7 +34,7 @@ func TestManyLargeFramesAtOnceTakeTheLimitAndOneFrameAndAllArrive(t *testing.T) 
 			all.Go(func() {
 				b, _, _ := newBorrower(r)
 				for _, step := range []int{mib, 3 * mib, 12 * mib, 48 * mib} {
-					if err := b.Take(step); err != nil {
+					if err := b.Take(step, frame); err != nil {
 						t.Error(err)
 					}
 					time.Sleep(time.Second) // the others come as far
@@ -66,7 +66,7 @@ func TestFramesThatHardlyArriveKeepNobodyForLong(t *testing.T) {
 		r := &frameRoom{limit: 256 * mib}
 		for range 3 {
 			b, gone, _ := newBorrower(r)
-			if err := b.Take(size); err != nil {
+			if err := b.Take(size, size); err != nil {
 				t.Fatal(err)
 			}
 			b.Came(size / 4)
@@ -88,7 +88,7 @@ func TestFramesThatHardlyArriveKeepNobodyForLong(t *testing.T) {
 			wait  time.Duration
 		}{{40 << 10, 0}, {sideFrame, 0}, {8 * mib, time.Minute}} {
 			b, _, _ := newBorrower(r)
-			if err := b.Take(c.bytes); err != nil {
+			if err := b.Take(c.bytes, c.bytes); err != nil {
 				t.Fatal(err)
 			}
 			if n := time.Since(began); n > c.wait {
@@ -111,7 +111,7 @@ func TestManySmallFramesHaveABound(t *testing.T) {
 		r := &frameRoom{limit: 8 * mib}
 		for range 10 {
 			b, _, _ := newBorrower(r)
-			if err := b.Take(sideFrame); err != nil {
+			if err := b.Take(sideFrame, sideFrame); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,13 +121,144 @@ func TestManySmallFramesHaveABound(t *testing.T) {
 	})
 }
 
+// Whose first bytes are few takes no memory of the small frames, and they do not wait for it.
+func TestALargeFrameTakesNothingBesideTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const frame = 64 * mib
+		r := &frameRoom{limit: 100 * mib}
+		var all sync.WaitGroup
+		for range 30 {
+			all.Go(func() {
+				b, _, _ := newBorrower(r)
+				for _, step := range []int{mib, 3 * mib, 12 * mib, 48 * mib} {
+					if b.Take(step, frame) != nil {
+						t.Error("one was ended")
+					}
+					time.Sleep(time.Second)
+					b.Came(step)
+				}
+				l := b.pass()
+				time.Sleep(20 * time.Second) // the loop has it
+				r.giveBack(l)
+			})
+		}
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		small, _, _ := newBorrower(r)
+		if err := small.Take(40<<10, 40<<10); err != nil {
+			t.Fatal(err)
+		}
+		r.mu.Lock()
+		if n := time.Since(began); n > 0 || r.side != 40<<10 {
+			t.Errorf("a frame of 40 KiB waited for %v; %d bytes are beside the line", n, r.side)
+		}
+		r.mu.Unlock()
+		r.giveBack(small.pass())
+		all.Wait()
+	})
+}
+
+// A frame that began in line goes on beside it, and gives each part back where it is of.
+func TestASmallFrameMayHavePartsInLineAndBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &frameRoom{limit: 8 * mib}
+		var beside []*borrower
+		for range 2 {
+			b, _, _ := newBorrower(r)
+			if err := b.Take(sideFrame, sideFrame); err != nil {
+				t.Fatal(err)
+			}
+			beside = append(beside, b)
+		}
+		b, _, _ := newBorrower(r)
+		for range 2 {
+			if err := b.Take(sideFrame/2, sideFrame); err != nil {
+				t.Fatal(err)
+			}
+			if l := beside[0].pass(); l != nil {
+				r.giveBack(l)
+			}
+		}
+		if l := b.loan; l.has != sideFrame || l.side != sideFrame/2 || r.used != sideFrame/2 {
+			t.Errorf("it has %d, %d of them beside the line; in line are %d", l.has, l.side, r.used)
+		}
+		r.giveBack(b.pass())
+		r.giveBack(beside[1].pass())
+		if r.used != 0 || r.side != 0 {
+			t.Errorf("left: %+v", r)
+		}
+	})
+}
+
+// trickle has a frame that was given its memory come at some bytes a second until its connection
+// ends or stop is closed, and gives the memory back.
+func trickle(b *borrower, gone, stop chan struct{}, bytes int) {
+	for {
+		select {
+		case <-gone:
+		case <-stop:
+		case <-time.After(time.Second):
+			b.Came(bytes)
+			continue
+		}
+		b.room.giveBack(b.pass())
+		return
+	}
+}
+
+// TestASlowFrameBesideTheLineEndsForThoseAloneThatWaitForThat has large frames wait in line, and
+// then a small one for what slow ones have beside it.
+func TestASlowFrameBesideTheLineEndsForThoseAloneThatWaitForThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const small = 600 << 10
+		r, stop := &frameRoom{limit: 3 * mib}, make(chan struct{})
+		begin := func(size, bytes int) *error {
+			b, gone, failed := newBorrower(r)
+			go func() {
+				if b.Take(size, size) == nil {
+					trickle(b, gone, stop, bytes)
+				}
+			}()
+			synctest.Wait()
+			return failed
+		}
+		state := func() (waiting int, side int64) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return len(r.waiting), r.side
+		}
+		slow := begin(small, 20<<10)
+		for range 3 {
+			begin(3*mib, slowBytes)
+		}
+		begin(sideFrame, slowBytes) // is more than all that is beside the line
+		time.Sleep(5*slowLook + slowLook/2)
+		if n, _ := state(); *slow != nil || n == 0 {
+			t.Fatalf("%d frames wait in line, and one beside it was ended: %v", n, *slow)
+		}
+		last := begin(small, slowBytes)
+		before, _ := state()
+		time.Sleep(3 * slowLook)
+		if n, side := state(); *slow == nil || *last != nil || n != before-1 || side != small {
+			t.Errorf("a small one waits (%v), the slow one's end is %v; %d beside, %d of %d wait", *last,
+				*slow, side, n, before)
+		}
+		close(stop)
+		synctest.Wait() // each that gets its memory ends at once
+		if r.mu.Lock(); r.used != 0 || r.side != 0 || r.slow != 1 {
+			t.Errorf("left: %+v", r)
+		}
+		r.mu.Unlock()
+	})
+}
+
 func TestAConnectionThatDiesGivesItsRoomBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &frameRoom{limit: 10 * mib}
 		holder, _, _ := newBorrower(r)
 		first, _, _ := newBorrower(r)
 		for _, b := range []*borrower{holder, first} { // the second goes over the limit
-			if err := b.Take(8 * mib); err != nil {
+			if err := b.Take(8*mib, 8*mib); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -135,12 +266,12 @@ func TestAConnectionThatDiesGivesItsRoomBack(t *testing.T) {
 		last, _, _ := newBorrower(r)
 		ended, got := make(chan error, 1), make(chan error, 1)
 		go func() {
-			err := dying.Take(8 * mib)
+			err := dying.Take(8*mib, 8*mib)
 			r.giveBack(dying.pass())
 			ended <- err
 		}()
 		synctest.Wait()
-		go func() { got <- last.Take(8 * mib) }()
+		go func() { got <- last.Take(8*mib, 8*mib) }()
 		synctest.Wait()
 		if n := len(r.waiting); n != 2 {
 			t.Fatalf("%d wait", n)
@@ -170,7 +301,7 @@ func TestAFrameThatHardlyArrivesEndsWhenOthersWaitForItsRoom(t *testing.T) {
 		r := &frameRoom{limit: 10 * mib}
 		trickle := func(bytes int) (b *borrower, failed *error) {
 			b, gone, failed := newBorrower(r)
-			if err := b.Take(8 * mib); err != nil {
+			if err := b.Take(8*mib, 8*mib); err != nil {
 				t.Fatal(err)
 			}
 			go func() {
@@ -195,7 +326,7 @@ func TestAFrameThatHardlyArrivesEndsWhenOthersWaitForItsRoom(t *testing.T) {
 		}
 		waits, _, _ := newBorrower(r)
 		began := time.Now()
-		if err := waits.Take(2 * mib); err != nil {
+		if err := waits.Take(2*mib, 2*mib); err != nil {
 			t.Fatal(err)
 		}
 		if n := time.Since(began); n > 3*slowLook {
@@ -285,7 +416,7 @@ func TestALargeFrameWithoutRoomWaitsAndItsPeerIsNotGivenUp(t *testing.T) {
 		hub := b.s.cfg.Hub
 		other, _, _ := newBorrower(&hub.frames)
 		over, _, _ := newBorrower(&hub.frames)
-		if other.Take(mib) != nil || over.Take(mib) != nil {
+		if other.Take(mib, mib) != nil || over.Take(mib, mib) != nil {
 			t.Fatal("no room for the first")
 		}
 		frame := f.frame(&openwire.Message{Type: openwire.TypeBytesMessage,
