@@ -71,6 +71,7 @@ type Connection struct {
 	order        []*consumer
 	producers    map[message.ProducerID]*producer
 	transactions map[message.TransactionID]*transaction
+	following    following
 	branches     map[*transaction]bool // XA ones that it began, joined or prepared
 	temps        []*destination
 

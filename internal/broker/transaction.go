@@ -34,9 +34,7 @@ type transaction struct {
 	parked []*arrival // sends that wait for space
 	acks   []*consumer
 	heard  bool // something in it leaves nothing to commit
-	// begun is the number of the command that began it, and since how many of higher ones came; of
-	// connections that failover made.
-	begun, since int32
+	begun  begun
 	// broken is the first error of a send nobody waited for; the transaction can only roll back.
 	broken error
 	// then is the commit or prepare, waiting for parked sends; with an error it is not to be.
@@ -87,38 +85,6 @@ func (c *Connection) transact(cmd *message.TransactionInfo) {
 	}
 	c.answer(cmd, message.Errorf(message.IllegalState,
 		"Cannot do transaction step %d with local transaction %s", cmd.Type, cmd.ID))
-}
-
-// begins notes which command began a transaction.
-func (c *Connection) begins(cmd *message.TransactionInfo) {
-	if tx := c.transactions[cmd.ID]; tx != nil && tx.begun == 0 {
-		tx.begun = cmd.CommandID
-	}
-}
-
-// follow counts a command for the transactions that may lack some.
-func (c *Connection) follow(cmd message.Command) {
-	if !c.opened || !c.info.FailoverReconnect {
-		return
-	}
-	for _, tx := range c.transactions {
-		if cmd.Head().CommandID > tx.begun {
-			tx.since++
-		}
-	}
-}
-
-// demandWhole has a transaction roll back that lacks what it is about. A client over failover
-// begins its open transactions anew on the next connection, and sends their messages again; their
-// acknowledgements were lost with the last one. Without any the commit would be of nothing, and
-// answered as one of what the client worked on. Numbers that are missing between begin and commit
-// tell it from a transaction that was empty.
-func (c *Connection) demandWhole(tx *transaction, cmd *message.TransactionInfo) {
-	if c.info.FailoverReconnect && tx.conn == c && tx.begun > 0 && tx.broken == nil && !tx.heard &&
-		len(tx.sends)+len(tx.parked)+len(tx.acks) == 0 && cmd.CommandID-tx.begun > tx.since {
-		tx.broken = message.Errorf(message.RolledBack, "its acknowledgements were lost with the"+
-			" connection before")
-	}
 }
 
 func (c *Connection) begin(id message.TransactionID) error {
