@@ -112,6 +112,32 @@ func TestWhatAnotherRunOfThePeerMayHaveGivenToAClientGoesBackAsSeen(t *testing.T
 	}
 }
 
+// A link that does not know yet that its peer is gone leaves copies beside those of a link to the
+// peer's next run. Which run had which is not known: all of them may have been seen.
+func TestWhatSeveralRunsOfThePeerMayHaveGoesBackAsSeen(t *testing.T) {
+	for _, c := range []struct {
+		first, second, now int64
+		want               string
+	}{{7, 8, 8, "maybe-seen 1"}, {8, 7, 8, "maybe-seen 1"}, {7, 8, 7, "maybe-seen 1"},
+		{8, 8, 8, "was-not-taken 1"}} {
+		w := newWorld(t, nil)
+		w.connect(Hello{HopwireLevel: 1, HopwireRun: c.first})
+		w.consume(1, "Q")
+		w.deliver("queue://Q", 1, text("Q", 1))
+		other := w.second(c.second, func(*Options) {})
+		w.dial.down(nil)
+		other.down(nil)
+		w.home.doubts = doubtsOf(1)
+		w.env.advance(2 * time.Second)
+		w.connect(Hello{HopwireLevel: 1, HopwireRun: c.now})
+		w.home.take()
+		w.tell(false)
+		if log := w.home.take(); len(log) == 0 || log[0] != c.want {
+			t.Errorf("runs %d and %d, then %d: %q", c.first, c.second, c.now, log)
+		}
+	}
+}
+
 func TestOnlyAPeerThatReadsItIsToldWhatMayHaveBeenSeen(t *testing.T) {
 	for _, reads := range []bool{true, false} {
 		w := newWorld(t, nil)
@@ -296,11 +322,11 @@ func (w *world) connector(change func(*Options)) *Connector {
 	return c
 }
 
-// linked plays the peer of another connector up to its BrokerInfo.
-func (w *world) linked(c *Connector) *fakeDial {
+// linked plays a run of the peer of another connector up to its BrokerInfo.
+func (w *world) linked(c *Connector, run int64) *fakeDial {
 	c.Start()
 	d := w.dialer.last()
-	d.up(&fakeLink{}, Hello{Remote: "netB:61617", HopwireLevel: 1})
+	d.up(&fakeLink{}, Hello{Remote: "netB:61617", HopwireLevel: 1, HopwireRun: run})
 	info := peerInfo
 	d.receive(&info)
 	w.env.settle()
@@ -308,9 +334,9 @@ func (w *world) linked(c *Connector) *fakeDial {
 }
 
 // second links another connector to the peer; the link would leave a copy of Z in doubt.
-func (w *world) second(change func(*Options)) *fakeDial {
+func (w *world) second(run int64, change func(*Options)) *fakeDial {
 	c := w.connector(change)
-	d := w.linked(c)
+	d := w.linked(c, run)
 	m := advisoryMessage("Consumer.Queue.Z", consumer(7, "queue://Z"))
 	d.receive(&message.MessageDispatch{Consumer: c.bridge.advisories.id,
 		Destination: m.Destination, Message: m})
@@ -328,7 +354,7 @@ func TestTheLongestTimeOfTheLinksThatLeftCopiesCounts(t *testing.T) {
 		w.connect(Hello{HopwireLevel: 1})
 		w.consume(1, "Q")
 		w.deliver("queue://Q", 1, text("Q", 1))
-		d := w.second(func(o *Options) { o.InDoubtTimeout = c.second })
+		d := w.second(0, func(o *Options) { o.InDoubtTimeout = c.second })
 		w.dial.down(nil)
 		d.down(nil)
 		w.home.doubts = doubtsOf(2)
@@ -351,7 +377,7 @@ func TestALinkThatOnlyAskedDoesNotMakeTheTimeLonger(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.InDoubtTimeout = time.Minute })
 	w.lose()
 	c := w.connector(func(o *Options) { o.InDoubtTimeout = NeverTimeout })
-	w.linked(c).down(nil)
+	w.linked(c, 0).down(nil)
 	w.env.advance(time.Minute)
 	if len(w.home.doubts) != 0 {
 		t.Error("the copies are held on")
