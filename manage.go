@@ -11,6 +11,8 @@ import (
 type (
 	// Status is a broker at one moment: Broker.Status.
 	Status = manage.Status
+	// List is a slice that is [] in JSON when it is empty.
+	List[T any] = manage.List[T]
 	// Totals are a broker's counters since its start.
 	Totals = manage.Totals
 	// ReasonCount is how often something was refused, dropped or suppressed for a reason.

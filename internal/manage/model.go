@@ -44,35 +44,35 @@ type Presence struct {
 // Status is a broker at one moment. Its lists are put together in slices; they are not one point
 // in time when the broker is busy.
 type Status struct {
-	Broker       string        `json:"broker"`
-	ID           string        `json:"id"`
-	Version      string        `json:"version"`
-	PID          int           `json:"pid"`
-	Position     int           `json:"position"` // among the brokers of the process, from 0
-	Compat       int           `json:"compat"`
-	DataFolder   string        `json:"dataFolder,omitempty"`
-	UptimeMs     int64         `json:"uptimeMs"`        // since it had its store
-	Waits        string        `json:"waits,omitempty"` // it is a slave: for what; all below is empty
-	Connectors   []Connector   `json:"connectors"`
-	Bridges      []Bridge      `json:"bridges"`
-	Incoming     []Incoming    `json:"incoming,omitempty"`
-	Destinations []Destination `json:"destinations"`
+	Broker       string            `json:"broker"`
+	ID           string            `json:"id"`
+	Version      string            `json:"version"`
+	PID          int               `json:"pid"`
+	Position     int               `json:"position"` // among the brokers of the process, from 0
+	Compat       int               `json:"compat"`
+	DataFolder   string            `json:"dataFolder,omitempty"`
+	UptimeMs     int64             `json:"uptimeMs"`        // since it had its store
+	Waits        string            `json:"waits,omitempty"` // a slave: for what; all below is empty
+	Connectors   List[Connector]   `json:"connectors"`
+	Bridges      List[Bridge]      `json:"bridges"`
+	Incoming     List[Incoming]    `json:"incoming"`
+	Destinations List[Destination] `json:"destinations"`
 	// Subscriptions are the durable ones.
-	Subscriptions []Subscription `json:"subscriptions,omitempty"`
+	Subscriptions List[Subscription] `json:"subscriptions"`
 	// Transactions are the prepared XA branches, which wait for their transaction manager.
-	Transactions     []Transaction `json:"transactions,omitempty"`
-	Connections      int           `json:"connections"`
-	MemoryBytes      int64         `json:"memoryBytes"`
-	MemoryLimitBytes int64         `json:"memoryLimitBytes"` // 0 is no limit
+	Transactions     List[Transaction] `json:"transactions"`
+	Connections      int               `json:"connections"`
+	MemoryBytes      int64             `json:"memoryBytes"`
+	MemoryLimitBytes int64             `json:"memoryLimitBytes"` // 0 is no limit
 	// FrameBytes is the memory of large frames that are being read, which MemoryBytes counts when
 	// they are there; above FrameLimitBytes their connections wait, now FramesWaiting of them.
-	FrameBytes      int64         `json:"frameBytes"`
-	FrameLimitBytes int64         `json:"frameLimitBytes"`
-	FramesWaiting   int           `json:"framesWaiting"`
-	StoreBytes      int64         `json:"storeBytes"`
-	StoreFull       bool          `json:"storeFull"`
-	Totals          Totals        `json:"totals"`
-	Reasons         []ReasonCount `json:"reasons"`
+	FrameBytes      int64             `json:"frameBytes"`
+	FrameLimitBytes int64             `json:"frameLimitBytes"`
+	FramesWaiting   int               `json:"framesWaiting"`
+	StoreBytes      int64             `json:"storeBytes"`
+	StoreFull       bool              `json:"storeFull"`
+	Totals          Totals            `json:"totals"`
+	Reasons         List[ReasonCount] `json:"reasons"`
 }
 
 // Connector is a transport connector: a port.
@@ -101,37 +101,37 @@ type ReasonCount struct {
 
 // Destination is a queue or topic.
 type Destination struct {
-	Name       string        `json:"name"`
-	Size       int64         `json:"size"`
-	InFlight   int           `json:"inFlight"`
-	Consumers  int           `json:"consumers"`
-	Networks   int           `json:"networkConsumers"`
-	Producers  int           `json:"producers"`
-	Parked     int           `json:"parkedSends"`
-	Enqueued   int64         `json:"enqueued"`
-	Dequeued   int64         `json:"dequeued"`
-	Forwarded  int64         `json:"forwarded"`
-	Duplicates int64         `json:"duplicates"`
-	Reasons    []ReasonCount `json:"reasons"`
+	Name       string            `json:"name"`
+	Size       int64             `json:"size"`
+	InFlight   int               `json:"inFlight"`
+	Consumers  int               `json:"consumers"`
+	Networks   int               `json:"networkConsumers"`
+	Producers  int               `json:"producers"`
+	Parked     int               `json:"parkedSends"`
+	Enqueued   int64             `json:"enqueued"`
+	Dequeued   int64             `json:"dequeued"`
+	Forwarded  int64             `json:"forwarded"`
+	Duplicates int64             `json:"duplicates"`
+	Reasons    List[ReasonCount] `json:"reasons"`
 	// Waits are the reasons that keep the oldest messages waiting here, the most frequent first; with
 	// NO_CONSUMER also those for which bridges take none. An Explanation looks at every message.
-	Waits []string `json:"waits,omitempty"`
+	Waits List[string] `json:"waits"`
 }
 
 // Subscription is a durable subscription.
 type Subscription struct {
-	ClientID    string        `json:"clientId"`
-	Name        string        `json:"name"`
-	Destination string        `json:"destination"` // a topic, a pattern, or several
-	Selector    string        `json:"selector,omitempty"`
-	NoLocal     bool          `json:"noLocal,omitempty"`
-	Consumer    string        `json:"consumer,omitempty"` // its address; "" when it is away
-	SinceMs     int64         `json:"sinceMs"`            // there, or away
-	Size        int64         `json:"size"`
-	InFlight    int           `json:"inFlight"`
-	Enqueued    int64         `json:"enqueued"`
-	Dequeued    int64         `json:"dequeued"`
-	Reasons     []ReasonCount `json:"reasons,omitempty"`
+	ClientID    string            `json:"clientId"`
+	Name        string            `json:"name"`
+	Destination string            `json:"destination"` // a topic, a pattern, or several
+	Selector    string            `json:"selector,omitempty"`
+	NoLocal     bool              `json:"noLocal,omitempty"`
+	Consumer    string            `json:"consumer,omitempty"` // its address; "" when it is away
+	SinceMs     int64             `json:"sinceMs"`            // there, or away
+	Size        int64             `json:"size"`
+	InFlight    int               `json:"inFlight"`
+	Enqueued    int64             `json:"enqueued"`
+	Dequeued    int64             `json:"dequeued"`
+	Reasons     List[ReasonCount] `json:"reasons"`
 }
 
 // Transaction is a prepared XA branch.
@@ -144,30 +144,30 @@ type Transaction struct {
 
 // Bridge is one network bridge, made by us or by a peer.
 type Bridge struct {
-	Name      string        `json:"name"`
-	URI       string        `json:"uri"`       // linked to, else tried now or next
-	Addresses int           `json:"addresses"` // that are tried in turn
-	State     string        `json:"state"`
-	Error     string        `json:"error,omitempty"`  // with the address that it happened at
-	Unseen    string        `json:"unseen,omitempty"` // demand the bridge cannot see
-	SinceMs   int64         `json:"sinceMs"`
-	Attempt   int           `json:"attempt"`
-	NextTryMs int64         `json:"nextTryMs,omitempty"` // until then; in BACKOFF
-	Peer      string        `json:"peer,omitempty"`
-	PeerID    string        `json:"peerId,omitempty"`
-	Hopwire   bool          `json:"hopwire"`
-	Duplex    bool          `json:"duplex"`
-	Accepted  bool          `json:"accepted"`
-	InFlight  int           `json:"inFlight"`
-	SilentMs  int64         `json:"silentMs,omitempty"` // since the peer answered nothing of these
-	InDoubt   int           `json:"inDoubt"`
-	Forwarded int64         `json:"forwarded"`
-	Received  int64         `json:"received"`
-	Demands   []Demand      `json:"demands"`
-	Parked    []Parked      `json:"parked,omitempty"`
-	Reasons   []ReasonCount `json:"reasons"`
+	Name      string            `json:"name"`
+	URI       string            `json:"uri"`       // linked to, else tried now or next
+	Addresses int               `json:"addresses"` // that are tried in turn
+	State     string            `json:"state"`
+	Error     string            `json:"error,omitempty"`  // with the address that it happened at
+	Unseen    string            `json:"unseen,omitempty"` // demand the bridge cannot see
+	SinceMs   int64             `json:"sinceMs"`
+	Attempt   int               `json:"attempt"`
+	NextTryMs int64             `json:"nextTryMs,omitempty"` // until then; in BACKOFF
+	Peer      string            `json:"peer,omitempty"`
+	PeerID    string            `json:"peerId,omitempty"`
+	Hopwire   bool              `json:"hopwire"`
+	Duplex    bool              `json:"duplex"`
+	Accepted  bool              `json:"accepted"`
+	InFlight  int               `json:"inFlight"`
+	SilentMs  int64             `json:"silentMs,omitempty"` // since the peer answered nothing of these
+	InDoubt   int               `json:"inDoubt"`
+	Forwarded int64             `json:"forwarded"`
+	Received  int64             `json:"received"`
+	Demands   List[Demand]      `json:"demands"`
+	Parked    List[Parked]      `json:"parked"`
+	Reasons   List[ReasonCount] `json:"reasons"`
 	// Passed is what the peer told that the bridge has no use for, by why: its usual life.
-	Passed []ReasonCount `json:"passed,omitempty"`
+	Passed List[ReasonCount] `json:"passed"`
 }
 
 // Incoming is a bridge of a peer that leads here and not back.
@@ -205,16 +205,16 @@ type Parked struct {
 
 // Explanation says why a queue's messages are where they are.
 type Explanation struct {
-	Broker      string           `json:"broker"`
-	Destination Destination      `json:"destination"`
-	Rows        []ExplanationRow `json:"rows"`
-	StoredOnly  int64            `json:"storedOnly"` // waiting, not in memory and not looked at
+	Broker      string               `json:"broker"`
+	Destination Destination          `json:"destination"`
+	Rows        List[ExplanationRow] `json:"rows"`
+	StoredOnly  int64                `json:"storedOnly"` // waiting, not in memory and not looked at
 	// StoredOldest is the oldest of StoredOnly; nil when there are none.
-	StoredOldest *Oldest            `json:"storedOldest,omitempty"`
-	Ways         []ExplanationOfWay `json:"ways"`
-	Remark       string             `json:"remark,omitempty"` // about the destination as a whole
+	StoredOldest *Oldest                `json:"storedOldest,omitempty"`
+	Ways         List[ExplanationOfWay] `json:"ways"`
+	Remark       string                 `json:"remark,omitempty"` // about the destination as a whole
 	// Refused is what users were refused here since the start, the latest first.
-	Refused []Refusal `json:"refused,omitempty"`
+	Refused List[Refusal] `json:"refused"`
 }
 
 // Refusal is what a user was refused.

@@ -15,7 +15,7 @@ func TestReasonsOfOthersStandAmongTheCores(t *testing.T) {
 	var s Status
 	s.FromBroker(broker.Status{Counts: broker.Counts{Reasons: core}},
 		map[message.Reason]int64{message.FrameMemory: 2, message.FrameSlow: 0})
-	want := []ReasonCount{{"EXPIRED", 3}, {"FRAME_MEMORY", 2}, {"POISONED", 1}}
+	want := List[ReasonCount]{{"EXPIRED", 3}, {"FRAME_MEMORY", 2}, {"POISONED", 1}}
 	if !reflect.DeepEqual(s.Reasons, want) || len(core) != 3 {
 		t.Errorf("the reasons are %v, want %v; the core's are %v", s.Reasons, want, core)
 	}
