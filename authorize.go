@@ -1,7 +1,7 @@
 package hopwire
 
 import (
-	"log/slog"
+	"fmt"
 
 	"hopwire/internal/broker"
 	"hopwire/internal/config"
@@ -31,8 +31,8 @@ func rightsOf(r *config.Rights) *security.Rights {
 
 // localUser is who a networkConnector's bridges are at their own broker, whose rights bound what
 // crosses them; nil where there is no authorization. One that the broker does not know has no right
-// that is not everybody's.
-func localUser(n *config.Network, o broker.Options, log *slog.Logger) *message.Principal {
+// that is not everybody's (see unknownUsers).
+func localUser(n *config.Network, o broker.Options) *message.Principal {
 	switch {
 	case o.Authorizer == nil:
 		return nil
@@ -41,10 +41,27 @@ func localUser(n *config.Network, o broker.Options, log *slog.Logger) *message.P
 	}
 	p, err := o.Authenticator.Authenticate(n.UserName, n.Password)
 	if err != nil {
-		log.Warn("a network connector's userName is no user of its own broker: it has none of the"+
-			" rights that authorizationPlugin gives", "connector", n.Name, "user", n.UserName,
-			"error", err.Error())
 		p = message.Principal{User: n.UserName}
 	}
 	return &p
+}
+
+// unknownUsers tells of network connectors whose bridges are nobody at their own broker.
+func unknownUsers(c *config.Broker) (lines []string, err error) {
+	if c.Authorization == nil || c.Auth == nil {
+		return nil, nil
+	}
+	users, err := authenticator(c.Auth)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range c.Networks {
+		if _, err := users.Authenticate(n.UserName, n.Password); err != nil {
+			lines = append(lines, fmt.Sprintf("%s: network connector %s: its userName %q is no user of its"+
+				" own broker, so that it has none of the rights that authorizationPlugin gives (%s); give"+
+				" it userName and password of a user in simpleAuthenticationPlugin", n.Pos, n.Name,
+				n.UserName, err))
+		}
+	}
+	return lines, nil
 }

@@ -1,7 +1,7 @@
 package hopwire
 
 import (
-	"log/slog"
+	"strings"
 	"testing"
 
 	"hopwire/internal/broker"
@@ -16,11 +16,36 @@ func (lenient) May(*message.Principal, broker.Right, message.Destination) bool {
 
 // Without authentication nobody is known, and a bridge has as few rights as a client.
 func TestABridgeIsBoundWithoutAuthenticationToo(t *testing.T) {
-	n, log := &config.Network{UserName: "net"}, slog.New(slog.DiscardHandler)
-	if p := localUser(n, broker.Options{}, log); p != nil {
+	n := &config.Network{UserName: "net"}
+	if p := localUser(n, broker.Options{}); p != nil {
 		t.Errorf("without authorization it is %+v", p)
 	}
-	if p := localUser(n, broker.Options{Authorizer: lenient{}}, log); p == nil || p.User != "" {
+	if p := localUser(n, broker.Options{Authorizer: lenient{}}); p == nil || p.User != "" {
 		t.Errorf("with authorization alone it is %+v", p)
+	}
+}
+
+// What the log warns of from the file alone is told without a start.
+func TestABridgeThatItsOwnBrokerDoesNotKnowIsTold(t *testing.T) {
+	const authorization = `<authorizationPlugin><map><authorizationMap><authorizationEntries>` +
+		`<authorizationEntry queue=">" read="g" write="g" admin="g"/></authorizationEntries>` +
+		`</authorizationMap></map></authorizationPlugin>`
+	for _, c := range []struct {
+		user, password, authorization string
+		told                          bool
+	}{
+		{"net", "secret", authorization, false}, {"other", "secret", authorization, true},
+		{"net", "mistyped", authorization, true}, {"", "", authorization, true}, {"other", "", "", false},
+	} {
+		s := named(t, "b", t.TempDir(), `<plugins><simpleAuthenticationPlugin><users>`+
+			`<authenticationUser username="net" password="secret" groups="g"/></users>`+
+			`</simpleAuthenticationPlugin>`+c.authorization+`</plugins><networkConnectors>`+
+			`<networkConnector name="hub" uri="static:(tcp://h:1)" userName="`+c.user+
+			`" password="`+c.password+`"/></networkConnectors>`)
+		got := warnings(t, s)
+		if told := strings.Contains(got, "network connector hub: its userName"); told != c.told ||
+			strings.Contains(got, "mistyped") {
+			t.Errorf("user %q, authorization %v: %q", c.user, c.authorization != "", got)
+		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 // Check looks at the disk, opens nothing and writes nothing. The warnings, a line each, are those
 // that Start begins with: ports open to the network without authentication, connectors that never
-// connect, what the store's folder holds or loses, and stores of other names beside a new one. The
-// error is one with which Start would refuse.
+// connect or have no rights here, what the store's folder holds or loses, and stores of other names
+// beside a new one. The error is one with which Start would refuse.
 func (s *Setup) Check() (warnings []string, err error) {
 	c := s.config.Broker()
 	for _, line := range exposed(c) {
@@ -28,6 +28,11 @@ func (s *Setup) Check() (warnings []string, err error) {
 		warnings = append(warnings, line)
 	}
 	warnings = append(warnings, unserved(c)...)
+	unknown, err := unknownUsers(c)
+	if err != nil {
+		return nil, err
+	}
+	warnings = append(warnings, unknown...)
 	dir := s.Folder()
 	if dir == "" {
 		return warnings, nil

@@ -185,7 +185,7 @@ func (s demandSelector) Matches(m *message.Message) bool {
 // makeConnectors makes a bridge for each peer of each networkConnector.
 func (b *Broker) makeConnectors(o broker.Options) error {
 	for _, n := range b.config.Networks {
-		as := localUser(n, o, b.log)
+		as := localUser(n, o)
 		for _, l := range n.Links {
 			c := connector{config: n, options: connectorOptions(n, l, b.compat),
 				addresses: map[string]string{}}
