@@ -262,7 +262,7 @@ func TestURIs(t *testing.T) {
 		{"localhost", "no tcp:// in front; use tcp://host:port"},
 		{"[::1]:61616", "no tcp:// in front"},
 		{"tcp:localhost:1", "no // behind tcp:; use tcp://host:port"},
-		{"tcp://h:abc", `"abc" is no port from 0 to 65535; use tcp://host:port`},
+		{"tcp://h:abc", `colon is no port from 0 to 65535; use tcp://host:port`},
 		{"tcp://h:70000", `"70000" is no port`},
 		{"tcp://h h:1", `"h h" is no host`},
 		{"tcp://[::1:1", "brackets"},

@@ -69,10 +69,11 @@ var connCount atomic.Int64
 // Dial connects to uri, which is tcp://host:port or failover:(tcp://a,tcp://b), with ActiveMQ's
 // options after '?': wireFormat.*, jms.*, and for failover initialReconnectDelay,
 // maxReconnectDelay, maxReconnectAttempts, startupMaxReconnectAttempts, randomize, timeout,
-// backOffMultiplier and useExponentialBackOff. An unknown option is an error. The context
-// bounds the connecting only. errors.Is(err, ErrUnavailable) means that no broker could be reached,
-// a *BrokerError that one refused the connection; if the context ended first, errors.Is finds its
-// error.
+// backOffMultiplier and useExponentialBackOff. An unknown option is an error. In a value, as in a
+// password before an @, the characters / , ( ) ? and @ are written in hexadecimal, as %2F. The
+// context bounds the connecting only. errors.Is(err, ErrUnavailable) means that no broker could be
+// reached, a *BrokerError that one refused the connection; if the context ended first, errors.Is
+// finds its error.
 func Dial(ctx context.Context, uri string, opts ...Option) (*Conn, error) {
 	t, err := parseURI(uri)
 	if err != nil {

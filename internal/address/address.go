@@ -1,6 +1,10 @@
 // Package address takes the URIs apart by which brokers are reached: scheme://host:port?options,
 // and lists of them, scheme:(uri,uri)?options. Which schemes, options and lists there are is known
-// to who calls it. No error shows what may be secret.
+// to who calls it.
+//
+// No error shows what may be secret. In a password the characters that take URIs and lists apart
+// are written in hexadecimal: / is %2F, and so are , ( ) ? and @. Where they are not, what stands
+// before an @, or where a port should be, is taken for a secret; digits that may be a port are not.
 package address
 
 import (
@@ -8,7 +12,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -42,13 +45,30 @@ func Split(text string) (Address, error) {
 		a.Path, a.Bare = rest, true
 		return a, nil
 	}
-	if i := strings.LastIndexByte(host, '@'); i >= 0 {
-		host = host[i+1:] // a user, which no broker reads; its password may have a slash
-	}
-	if i := strings.IndexByte(host, '/'); i >= 0 {
-		host, a.Path = host[:i], host[i:]
-	}
+	host, a.Path = authority(host)
 	return a, a.read(host)
+}
+
+// authority takes apart what follows the //: host:port and the path. A user before them no broker
+// reads. Its password may have a slash, if what is before that cannot be a host.
+func authority(text string) (host, path string) {
+	host = text
+	if i := strings.IndexByte(text, '/'); i >= 0 {
+		host, path = text[:i], text[i:]
+	}
+	if i := strings.LastIndexByte(host, '@'); i >= 0 {
+		return host[i+1:], path
+	}
+	if i := strings.LastIndexByte(path, '@'); i >= 0 && !isHost(host) {
+		return authority(path[i+1:])
+	}
+	return host, path
+}
+
+// isHost reports whether a text may be host:port, or a host.
+func isHost(text string) bool {
+	var a Address
+	return a.read(text) == nil
 }
 
 // Reachable is the error of a URI that leads to no host.
@@ -71,7 +91,7 @@ func (a *Address) read(text string) error {
 	case strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]"):
 		a.Host = text[1 : len(text)-1]
 	case strings.ContainsAny(text, "[]"):
-		return wrong("%q has brackets that do not match, as in tcp://[::1]:61616", text)
+		return wrong("it has brackets that do not match, as in tcp://[::1]:61616")
 	case strings.Count(text, ":") > 1:
 		return wrong("an IPv6 address stands in brackets, as in tcp://[::1]:61616")
 	default:
@@ -80,7 +100,7 @@ func (a *Address) read(text string) error {
 	if a.Port != "" || err == nil {
 		n, err := strconv.Atoi(a.Port)
 		if err != nil || n < 0 || n > 65535 {
-			return wrong("%q is no port from 0 to 65535", a.Port)
+			return wrong("%s is no port from 0 to 65535", shownPort(a.Port))
 		}
 		a.Port = strconv.Itoa(n)
 	}
@@ -89,6 +109,18 @@ func (a *Address) read(text string) error {
 	}
 	return nil
 }
+
+// shownPort is what stands where a port should, as errors show it: it may be of a password that is
+// not written as it should be.
+func shownPort(text string) string {
+	if isNumber(text) {
+		return strconv.Quote(text)
+	}
+	return "what stands behind the host's colon"
+}
+
+// isNumber reports whether a text has digits alone.
+func isNumber(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
 func wrong(format string, args ...any) error {
 	return fmt.Errorf(format+"; use tcp://host:port", args...)
@@ -195,18 +227,4 @@ func Options(query string) ([]Option, error) {
 		out = append(out, Option{plain, value})
 	}
 	return out, nil
-}
-
-// secrets are the parts of a URI that may hold passwords: options, up to the end of the member of a
-// list that they belong to, and what stands before an @.
-var secrets = regexp.MustCompile(`\?[^),]*|//[^?(),]*@`)
-
-// Shown is a URI, or a list of them, as messages show it: without what may be secret.
-func Shown(uri string) string {
-	return secrets.ReplaceAllStringFunc(uri, func(secret string) string {
-		if secret[0] == '/' {
-			return "//"
-		}
-		return ""
-	})
 }

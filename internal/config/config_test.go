@@ -297,8 +297,8 @@ func TestURIs(t *testing.T) {
 		"tcp://h h:1":        `error: "tcp://h h:1": "h h" is no host; use tcp://host:port`,
 		"tcp://u:secret@h:1": "tcp://h:1",
 		"h":                  `error: "h": no tcp:// in front; use tcp://host:port`,
-		"tcp://h:port": `error: "tcp://h:port": "port" is no port from 0 to 65535; use ` +
-			`tcp://host:port`,
+		"tcp://h:port": `error: "tcp://h:...": what stands behind the host's colon is no port ` +
+			`from 0 to 65535; use tcp://host:port`,
 		"tcp://h:1?a=%zz": `error: "tcp://h:1": option 1: a % stands before two hexadecimal digits; ` +
 			`%25 is one itself`,
 		"static:()":   `error: "static:()": it lists no address`,
