@@ -12,6 +12,7 @@ import (
 	"hopwire/internal/bridge"
 	"hopwire/internal/config"
 	"hopwire/internal/manage"
+	"hopwire/internal/plural"
 	"hopwire/internal/store/disk"
 )
 
@@ -129,16 +130,13 @@ func leftByKahaDB(dir string) string {
 			size += info.Size()
 		}
 	}
-	noun, amount := "journals", fmt.Sprintf("%d MiB", size>>20)
-	if len(journals) == 1 {
-		noun = "journal"
-	}
+	amount := fmt.Sprintf("%d MiB", size>>20)
 	if size < 1<<20 {
 		amount = fmt.Sprintf("%d KiB", (size+1<<10-1)>>10)
 	}
-	return fmt.Sprintf("the folder %s has %d KahaDB %s (%s), not read by this broker: what is"+
+	return fmt.Sprintf("the folder %s has %s (%s), not read by this broker: what is"+
 		" there stays there; drain it with ActiveMQ first, or give this broker a folder of its own",
-		dir, len(journals), noun, amount)
+		dir, plural.Of(len(journals), "KahaDB journal"), amount)
 }
 
 // Beside says which brokers run in the same process: their stores are none that was left behind.
@@ -177,10 +175,8 @@ func (s *Setup) otherNames(dir string) string {
 	if n := len(beside) - otherNamesMost; n > 0 {
 		beside, more = beside[:otherNamesMost], fmt.Sprintf(" and %d more", n)
 	}
-	whose := " of a broker that does not run: its messages are"
-	if len(beside) > 1 {
-		whose = " of brokers that do not run: their messages are"
-	}
+	whose := plural.Form(len(beside), " of a broker that does not run: its messages are",
+		" of brokers that do not run: their messages are")
 	return "the store's folder " + dir + " is new, and there is " + strings.Join(beside, ", ") + more +
 		whose + " not this broker's; if it had that name, keep it, or name the folder as directory of" +
 		" kahaDB"

@@ -6,6 +6,7 @@ import (
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 )
 
 // Removed is what went with a destination or durable subscription that was removed by hand.
@@ -27,12 +28,13 @@ func (b *Broker) Remove(name message.Destination, by string, done func(Removed, 
 	}
 	if len(d.consumers)+len(d.nets) > 0 {
 		done(Removed{}, message.Errorf(message.IllegalState, "%s is not removed: it has %s and %s of"+
-			" bridges", name, some(len(d.consumers), "consumer"), some(len(d.nets), "subscription")))
+			" bridges", name, plural.Of(len(d.consumers), "consumer"),
+			plural.Of(len(d.nets), "subscription")))
 		return
 	}
 	if len(d.shares) > 0 {
 		done(Removed{}, message.Errorf(message.IllegalState, "%s is not removed: it has %s, first"+
-			" %s", name, some(len(d.shares), "durable subscription"), d.shares[0].sub))
+			" %s", name, plural.Of(len(d.shares), "durable subscription"), d.shares[0].sub))
 		return
 	}
 	var out Removed
@@ -88,7 +90,7 @@ func (b *Broker) RemoveSubscription(clientID, name, by string, done func(Removed
 
 // text tells what went with something that was removed.
 func (r *Removed) text() string {
-	text := ": " + some(r.Dropped, "message") + " dropped"
+	text := ": " + plural.Of(r.Dropped, "message") + " dropped"
 	if r.InDoubt > 0 {
 		text += ", " + strconv.FormatInt(r.InDoubt, 10) + " of them in doubt: a peer may have them"
 	}

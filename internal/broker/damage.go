@@ -5,6 +5,7 @@ import (
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 	"hopwire/internal/store"
 )
 
@@ -54,7 +55,7 @@ func (h *queueHost) miss(n int64) {
 	h.b.journal.writeOff(h.dest, n)
 	h.b.countDropped(h.dest, message.Unreadable, n)
 	h.b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: h.dest.name, Count: n,
-		Text: some(n, "stored message") + " that could not be read are gone"})
+		Text: plural.Of(n, "stored message") + " that could not be read are gone"})
 }
 
 // dropDamage ends what cannot be read of a queue, or of a durable subscription, and gives how many

@@ -7,6 +7,7 @@ import (
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 	"hopwire/internal/policy"
 	"hopwire/internal/selector"
 	"hopwire/internal/store"
@@ -253,8 +254,8 @@ func (s *subscription) remove(r message.Reason, why string) {
 	}
 	if kept > 0 || r != message.Unsubscribed {
 		b.tell(Event{Kind: SubscriptionRemoved, Reason: r, Count: kept, Dest: d.name, Of: s.String(),
-			Text: "durable subscription " + s.String() + " " + why + "; " + some(kept, "message") +
-				" that it kept " + plural(kept, "is", "are") + " dropped" + s.keptToo()})
+			Text: "durable subscription " + s.String() + " " + why + "; " + plural.Of(kept, "message") +
+				" that it kept " + plural.Form(kept, "is", "are") + " dropped" + s.keptToo()})
 	}
 	s.end()
 }

@@ -1,10 +1,6 @@
 package broker
 
-import (
-	"fmt"
-
-	"hopwire/internal/message"
-)
+import "hopwire/internal/message"
 
 // EventKind says what an Event tells.
 type EventKind uint8
@@ -83,20 +79,4 @@ func (b *Broker) countDropped(d *destination, r message.Reason, n int64) {
 		b.counts.Reasons[r] += n
 		d.reasons[r] += n
 	}
-}
-
-// some is a number of things: 1 message, 2 messages.
-func some[N int | int64](n N, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
-
-// plural is the form of a word that goes with a number of things.
-func plural[N int | int64](n N, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
 }

@@ -8,6 +8,7 @@ import (
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
+	"hopwire/internal/plural"
 )
 
 // Explanation says why the messages of a queue, or of a topic's durable subscriptions, are where
@@ -370,7 +371,7 @@ func (e *explainer) finish() {
 		x.Status.InFlight += h.sub.dest.queue.OutCount()
 	}
 	if e.blind > 0 && !e.found {
-		x.Remark = some(e.blind, "message") + " here cannot be read, and may be it (CORRUPT)"
+		x.Remark = plural.Of(e.blind, "message") + " here cannot be read, and may be it (CORRUPT)"
 	}
 	for _, r := range e.rows {
 		x.Rows = append(x.Rows, *r)

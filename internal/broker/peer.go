@@ -11,6 +11,7 @@ import (
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
+	"hopwire/internal/plural"
 	"hopwire/internal/store"
 )
 
@@ -96,10 +97,10 @@ func (b *Broker) endOthers(from network.Asker, links []message.ConnectionID) {
 	}
 	if left > 0 {
 		b.tell(Event{Kind: PeerWarning, Count: int64(left), Of: string(from.Peer),
-			Text: some(left, "link") + " to " + string(from.Peer) + " " +
-				plural(left, "stays", "stay") + ", although it says as user " +
+			Text: plural.Of(left, "link") + " to " + string(from.Peer) + " " +
+				plural.Form(left, "stays", "stay") + ", although it says as user " +
 				strconv.Quote(from.User) + " that it has " +
-				plural(left, "it no more: it is", "them no more: they are") + " of another user"})
+				plural.Form(left, "it no more: it is", "them no more: they are") + " of another user"})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 	"hopwire/internal/store"
 )
 
@@ -136,7 +137,7 @@ func (tx *transaction) readSends(from store.Seq, take func([]store.Stored), thro
 					n := int64(s.Next() - s.Seq) // there are no holes
 					b.counts.Reasons[message.Unreadable] += n
 					b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Count: n,
-						Text: some(n, "message") + " of " + tx.id.String() + " left out: " +
+						Text: plural.Of(n, "message") + " of " + tx.id.String() + " left out: " +
 							s.Damage.Error()})
 				}
 				return s.Message == nil

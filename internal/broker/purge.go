@@ -6,6 +6,7 @@ import (
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 	"hopwire/internal/store"
 )
 
@@ -231,7 +232,7 @@ func (b *Broker) purged(d *destination, by string, dropped int64, text string, d
 
 // text tells what was dropped and what stays.
 func (p *Purged) text() string {
-	text := "purged: " + some(p.Dropped, "message") + " dropped"
+	text := "purged: " + plural.Of(p.Dropped, "message") + " dropped"
 	if p.InFlight+p.Transacted+p.InDoubt > 0 {
 		text += fmt.Sprintf("; not purged: %d in flight, %d in transactions, %d in doubt", p.InFlight,
 			p.Transacted, p.InDoubt)

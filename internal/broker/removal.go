@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 	"hopwire/internal/store"
 )
 
@@ -63,7 +64,7 @@ func (b *Broker) removeFor(d *destination, force bool, r message.Reason, why str
 		b.countDropped(d, r, d.queue.Len())
 	default:
 		n := d.queue.Len()
-		b.dropMany(d, r, "all it had, "+some(n, "message")+": "+why, n)
+		b.dropMany(d, r, "all it had, "+plural.Of(n, "message")+": "+why, n)
 	}
 	b.memory.Add(-d.usage.Used())
 	d.gone = true

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hopwire/client"
+	"hopwire/internal/plural"
 	"hopwire/openwire"
 	"hopwire/openwire/primitive"
 )
@@ -66,7 +67,7 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 		}
 		n, seen, err := c.browse(ctx, session, q, s.out)
 		if shown += n; ctx.Err() != nil {
-			return interruptedError{"saw " + count(shown, "message")}
+			return interruptedError{"saw " + plural.Of(shown, "message")}
 		}
 		if err != nil {
 			return err
@@ -75,7 +76,7 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 		if seen >= pageSize {
 			page = "; there may be more: the broker shows at most maxBrowsePageSize"
 		}
-		fmt.Fprintf(s.out, "%s: %s%s\n", name, count(n, "message"), page)
+		fmt.Fprintf(s.out, "%s: %s%s\n", name, plural.Of(n, "message"), page)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"hopwire/internal/manage"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 	"hopwire/internal/rungroup"
 )
 
@@ -46,7 +47,7 @@ func (c *purgeCommand) Run(ctx context.Context, s *streams) error {
 
 // purged tells what became of a queue.
 func purged(name string, p *manage.Purged) string {
-	text := fmt.Sprintf("%s: %s dropped", name, count(p.Dropped, "message"))
+	text := fmt.Sprintf("%s: %s dropped", name, plural.Of(p.Dropped, "message"))
 	var stay []string
 	for _, x := range []struct {
 		n   int64
@@ -64,7 +65,7 @@ func purged(name string, p *manage.Purged) string {
 		text += "; not purged: " + strings.Join(stay, ", ")
 	}
 	if p.Parked > 0 {
-		text += fmt.Sprintf("; %s that waited for room may come in now", count(p.Parked, "send"))
+		text += fmt.Sprintf("; %s that waited for room may come in now", plural.Of(p.Parked, "send"))
 	}
 	return text
 }
@@ -94,7 +95,7 @@ func (c *deleteCommand) Run(ctx context.Context, s *streams) error {
 
 // dropped tells what went with something that was removed.
 func dropped(r *manage.Removed) string {
-	text := ", " + count(r.Dropped, "message") + " dropped"
+	text := ", " + plural.Of(r.Dropped, "message") + " dropped"
 	if r.InDoubt > 0 {
 		text += fmt.Sprintf(", %d of them in doubt: a peer may have them", r.InDoubt)
 	}
@@ -119,7 +120,7 @@ func (c *removeDurableCommand) Run(ctx context.Context, s *streams) error {
 		func(st *manage.Status) string {
 			for i := range st.Subscriptions {
 				if x := &st.Subscriptions[i]; x.Name == c.Name && x.ClientID == c.ClientID {
-					return fmt.Sprintf("%s, %s", x.Destination, count(x.Size, "message"))
+					return fmt.Sprintf("%s, %s", x.Destination, plural.Of(x.Size, "message"))
 				}
 			}
 			return ""
@@ -187,8 +188,8 @@ func oneNamed(text string) (message.Destination, error) {
 func has(st *manage.Status, name string) string {
 	for i := range st.Destinations {
 		if d := &st.Destinations[i]; d.Name == name {
-			return fmt.Sprintf("%s, %d in flight, %s", count(d.Size, "message"), d.InFlight,
-				count(d.Consumers+d.Networks, "consumer"))
+			return fmt.Sprintf("%s, %d in flight, %s", plural.Of(d.Size, "message"), d.InFlight,
+				plural.Of(d.Consumers+d.Networks, "consumer"))
 		}
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 
 	"hopwire/client"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 )
 
 // consumerCommand is hopwire consumer.
@@ -75,17 +76,17 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 		if ctx.Err() != nil {
 			return err // one line tells of all threads
 		}
-		_ = out.printf("%s: received %s from %s %s\n", name, count(n, "message"),
+		_ = out.printf("%s: received %s from %s %s\n", name, plural.Of(n, "message"),
 			client.FormatDestination(from), rate(n, time.Since(started))) // the end tells of it
 		if err == nil && c.Count != nil && n < limit {
 			err = message.Errorf(message.NotFound, "%d of %s: no more came within %s (--wait)", n,
-				count(limit, "message"), c.Wait)
+				plural.Of(limit, "message"), c.Wait)
 		}
 		return err
 	})
 	if ctx.Err() != nil {
 		return interruptedError{fmt.Sprintf("received %s from %s, of which %d are acknowledged",
-			count(all.Load(), "message"), client.FormatDestination(from), settled.Load())}
+			plural.Of(all.Load(), "message"), client.FormatDestination(from), settled.Load())}
 	}
 	return err
 }
@@ -208,7 +209,7 @@ func (c *consumerCommand) text(m *client.Message) string {
 		if c.BytesAsText {
 			return string(body)
 		}
-		return fmt.Sprintf("[%s of %s]", m.Kind(), count(int64(len(body)), "byte"))
+		return fmt.Sprintf("[%s of %s]", m.Kind(), plural.Of(int64(len(body)), "byte"))
 	case nil:
 		return "[" + m.Kind() + "]"
 	}

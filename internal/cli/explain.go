@@ -11,6 +11,7 @@ import (
 	"hopwire/internal/bridge"
 	"hopwire/internal/manage"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 	"hopwire/internal/policy"
 )
 
@@ -115,7 +116,7 @@ func (c *explainCommand) explainAll(ctx context.Context, s *streams, them []*ask
 			"name some, or hopwire explain --all")
 		if quiet := t.all - len(t.dests); quiet > 0 {
 			fmt.Fprintf(s.out, "broker %s  %s fits %s that %s\n", t.of.among(them), name,
-				count(quiet, mark(len(t.dests) > 0, "more ")+"destination"),
+				plural.Of(quiet, mark(len(t.dests) > 0, "more ")+"destination"),
 				map[bool]string{true: "has no messages", false: "have no messages"}[quiet == 1])
 		}
 	}
@@ -188,16 +189,16 @@ func (c *explainCommand) absent(ctx context.Context, them []*asked, name message
 
 // haveOf is "broker a has", or "brokers a, b have".
 func haveOf(brokers []string) string {
-	return plural(len(brokers), "broker", "brokers") + " " + strings.Join(brokers, ", ") + " " +
-		plural(len(brokers), "has", "have")
+	return plural.Form(len(brokers), "broker", "brokers") + " " + strings.Join(brokers, ", ") + " " +
+		plural.Form(len(brokers), "has", "have")
 }
 
 // print prints one explanation.
 func (c *explainCommand) print(out io.Writer, x *manage.Explanation) {
 	d := &x.Destination
 	fmt.Fprintf(out, "broker %s  %s: %s, %d in flight, %s, %s\n", x.Broker, d.Name,
-		count(d.Size, "message"), d.InFlight, count(d.Consumers, "consumer"),
-		count(d.Networks, "network consumer"))
+		plural.Of(d.Size, "message"), d.InFlight, plural.Of(d.Consumers, "consumer"),
+		plural.Of(d.Networks, "network consumer"))
 	if x.Remark != "" {
 		fmt.Fprintf(out, "  %s\n", x.Remark)
 	}
@@ -212,7 +213,7 @@ func (c *explainCommand) print(out io.Writer, x *manage.Explanation) {
 	printRows(out, x.Rows, most)
 	if n := x.StoredOnly; n > 0 {
 		fmt.Fprintf(out, "  %6d  %s in the store, and %s looked at when read\n", n,
-			plural(n, "waits", "wait"), plural(n, "is", "are"))
+			plural.Form(n, "waits", "wait"), plural.Form(n, "is", "are"))
 		if x.StoredOldest != nil {
 			printOldest(out, *x.StoredOldest)
 		}

@@ -16,6 +16,7 @@ import (
 	"hopwire/client"
 	"hopwire/internal/address"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 	"hopwire/internal/rungroup"
 )
 
@@ -94,13 +95,13 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 		if ctx.Err() != nil {
 			return err // one line tells of all threads
 		}
-		_ = out.printf("%s: sent %s to %s %s\n", name, count(n, "message"),
+		_ = out.printf("%s: sent %s to %s %s\n", name, plural.Of(n, "message"),
 			client.FormatDestination(to), rate(n, time.Since(started))) // the end tells of it
 		return err
 	})
 	if ctx.Err() != nil {
 		return interruptedError{fmt.Sprintf("the broker confirmed %s to %s",
-			count(all.Load(), "message"), client.FormatDestination(to))}
+			plural.Of(all.Load(), "message"), client.FormatDestination(to))}
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"hopwire/internal/manage"
 	"hopwire/internal/manage/control"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 )
 
 // statusCommand is hopwire status.
@@ -113,7 +114,7 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 		return
 	}
 	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s%s  store %s%s\n",
-		st.Broker, st.Version, st.PID, age(st.UptimeMs), count(st.Connections, "connection"),
+		st.Broker, st.Version, st.PID, age(st.UptimeMs), plural.Of(st.Connections, "connection"),
 		memory(st), frames(st), bytes(st.StoreBytes),
 		mark(st.StoreFull, " FULL"))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
@@ -174,7 +175,7 @@ func frames(st *manage.Status) string {
 	}
 	text := fmt.Sprintf("  frames %s of %s", bytes(st.FrameBytes), bytes(st.FrameLimitBytes))
 	if st.FramesWaiting > 0 {
-		text += fmt.Sprintf(", %d %s", st.FramesWaiting, plural(st.FramesWaiting, "waits", "wait"))
+		text += fmt.Sprintf(", %d %s", st.FramesWaiting, plural.Form(st.FramesWaiting, "waits", "wait"))
 	}
 	return text
 }
@@ -275,7 +276,7 @@ func printDestinations(out io.Writer, list []manage.Destination, v statusView) {
 // subscription is a durable subscription in a line.
 func subscription(s *manage.Subscription) string {
 	text := fmt.Sprintf("%s of %s on %s: %s", s.Name, s.ClientID, s.Destination,
-		count(s.Size, "message"))
+		plural.Of(s.Size, "message"))
 	if s.InFlight > 0 {
 		text += fmt.Sprintf(", %d in flight", s.InFlight)
 	}

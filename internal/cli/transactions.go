@@ -8,6 +8,7 @@ import (
 
 	"hopwire/internal/manage"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 )
 
 // transactionsCommand is hopwire transactions.
@@ -46,7 +47,7 @@ func (c *transactionsCommand) Run(ctx context.Context, s *streams) error {
 	for _, st := range all {
 		process := mark(names[st.Broker] > 1, fmt.Sprintf(" pid %d", st.PID))
 		fmt.Fprintf(s.out, "broker %s%s  %s\n", st.Broker, process,
-			count(len(st.Transactions), "prepared transaction"))
+			plural.Of(len(st.Transactions), "prepared transaction"))
 		for i := range st.Transactions {
 			fmt.Fprintf(s.out, "  %s\n", transaction(&st.Transactions[i]))
 		}
@@ -97,5 +98,5 @@ func spelling(xid string) string {
 // transaction is a prepared transaction in a line.
 func transaction(x *manage.Transaction) string {
 	return fmt.Sprintf("%s for %s: %s sent, %s acknowledged", x.ID, age(x.SinceMs),
-		count(x.Sends, "message"), count(x.Acks, "message"))
+		plural.Of(x.Sends, "message"), plural.Of(x.Acks, "message"))
 }

@@ -10,6 +10,7 @@ import (
 	"hopwire"
 	"hopwire/internal/manage"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 )
 
 // words are the longer texts of the help, and what else its tags name.
@@ -141,29 +142,10 @@ func waitingLines(list []manage.Destination) (lines []string) {
 		}
 		wait := ""
 		if n > 0 {
-			wait = " " + count(n, "message") + " " + plural(n, "waits", "wait") + ":"
+			wait = " " + plural.Of(n, "message") + " " + plural.Form(n, "waits", "wait") + ":"
 		}
 		lines = append(lines, fmt.Sprintf("%s%s:%s %s; see hopwire explain %s",
 			strings.Join(names, ", "), more, wait, why, see))
 	}
 	return lines
-}
-
-// count is a number of things: 1 message, 2 messages, 3 copies.
-func count[N int | int32 | int64](n N, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	if stem, ok := strings.CutSuffix(one, "y"); ok {
-		return fmt.Sprintf("%d %sies", n, stem)
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
-
-// plural is the form of a word that goes with a number of things.
-func plural[N int | int32 | int64](n N, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
 }

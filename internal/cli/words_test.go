@@ -56,17 +56,6 @@ func TestHelpNamesWhatValuesAre(t *testing.T) {
 	}
 }
 
-func TestCountsAgreeWithTheirNouns(t *testing.T) {
-	for want, got := range map[string]string{
-		"1 message": count(1, "message"), "0 messages": count(int64(0), "message"),
-		"2 copies": count(2, "copy"), "1 copy": count(int32(1), "copy"),
-	} {
-		if got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-}
-
 // reasonsOf reads the reason codes from their file.
 func reasonsOf(t *testing.T) (list []message.Reason) {
 	t.Helper()

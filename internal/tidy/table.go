@@ -33,13 +33,14 @@ var imports = map[string][]string{
 	},
 	"internal/network": {"internal/message"},
 	"internal/tidy":    {},
+	"internal/plural":  {},
 
 	"internal/broker/...": {
 		"internal/message", "internal/selector", "internal/policy", "internal/loop",
 	},
 	"internal/broker": {
 		"internal/broker/...", "internal/store", "internal/policy", "internal/selector",
-		"internal/loop", "internal/message", "internal/network",
+		"internal/loop", "internal/message", "internal/network", "internal/plural",
 	},
 	"internal/bridge/wants": {"internal/message"},
 	"internal/bridge": {
