@@ -142,6 +142,7 @@ type Broker struct {
 	advisories  advisories
 	networks    networks
 	replies     replies
+	awaited     awaited
 	denials     denials
 	unsupported unsupported
 	parked      []*destination // those with parked sends
@@ -203,6 +204,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 	maps.Copy(b.networks.patience, o.DoubtPatience)
 	b.recallPeers()
 	b.replies.init()
+	b.awaited = awaited{}
 	for i := range headers {
 		b.restore(&headers[i])
 	}

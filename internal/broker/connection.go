@@ -296,10 +296,11 @@ func (c *Connection) endSession(id message.SessionID, last int64) {
 	}
 	for _, p := range sortedProducers(c.producers) {
 		if p.info.ID.SessionID() == id {
-			p.leave()
+			p.left = true
 			c.endProducer(p)
 		}
 	}
+	c.releaseAll(func(p message.ProducerID) bool { return p.SessionID() == id })
 	delete(c.sessions, id)
 }
 

@@ -33,7 +33,8 @@ func (tx *transaction) conclude(commit bool, done func(error)) {
 	x.reading = true
 	tx.readSends(1, func(page []store.Stored) {
 		for _, s := range page {
-			sends = append(sends, &arrival{b: tx.b, m: s.Message.Clone(), wire: s.Message.Destination})
+			sends = append(sends, &arrival{b: tx.b, m: s.Message.Clone(), wire: s.Message.Destination,
+				again: x.comesAgain(s.Message)})
 		}
 	}, func(err error) {
 		x.reading = false

@@ -12,8 +12,6 @@ type producer struct {
 	conn *Connection
 	dest *destination // whose producer count it is in
 	left bool         // its client closed it
-	// sent are the destinations that expect it to send again; they have it in their senders.
-	sent map[*destination]struct{}
 }
 
 func (c *Connection) addProducer(info *message.ProducerInfo) error {
@@ -57,7 +55,6 @@ func (c *Connection) addProducer(info *message.ProducerInfo) error {
 func (c *Connection) endProducer(p *producer) {
 	delete(c.producers, p.info.ID)
 	c.last = nil
-	p.unnote()
 	if p.dest != nil {
 		p.dest.producerCount--
 	}

@@ -170,7 +170,7 @@ func (s *consumer) recall(d *destination) {
 		s.recalled = audit.NewProducers(d.policy.MaxProducersToAudit, d.policy.MaxAuditDepth)
 	}
 	d.eachKept(func(m *message.Message) {
-		s.recalled.Seen(m.ID)
+		s.recalled.Seen(m.ID, false)
 		s.publish(d, d.name, m)
 	})
 }

@@ -21,9 +21,8 @@ const (
 type history struct {
 	receipts  *audit.Receipts // nil while they are not in memory
 	producers *audit.Producers
-	senders   map[*producer]struct{} // open ones that may send again
-	loading   []func()               // what waits for the receipts
-	went      []func()               // and what they are told before
+	loading   []func() // what waits for the receipts
+	went      []func() // and what they are told before
 }
 
 // loadReceipts makes sure that the receipts of the destination, and the numbers of its producers,

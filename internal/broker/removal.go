@@ -68,7 +68,7 @@ func (b *Broker) removeFor(d *destination, force bool, r message.Reason, why str
 	}
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
-	d.unnote()
+	b.unawait(d)
 	if d.owner != nil {
 		drop(&d.owner.temps, d)
 	}

@@ -81,47 +81,60 @@ func TestWhatCameBeforeComesBackInSlices(t *testing.T) {
 	}
 }
 
-// An open producer and the destinations that it sent to know of each other as long as both are.
-func TestAProducerHoldsNoDestinationThatIsGone(t *testing.T) {
-	h := open(t, nil, nil)
+// What is known of who may send again ends with the destination, with its room in the audit, and
+// with the producer.
+func TestWhoIsAwaitedIsAwaitedSomewhere(t *testing.T) {
+	h := open(t, nil, few)
 	p := h.tolerant("p", false)
 	for i := range int64(20) {
 		p.produce("p", queueNamed(fmt.Sprint("q", i%10)), i)
 	}
-	open := p.producers[message.ProducerID{Connection: "p", Session: 1, Value: 1}]
-	if len(open.sent) != 10 {
-		t.Fatalf("it sent to %d destinations, want 10", len(open.sent))
+	one := message.ProducerID{Connection: "p", Session: 1, Value: 1}
+	if n := len(h.b.awaited["p"][one]); n != 10 {
+		t.Fatalf("it sent to %d destinations, want 10", n)
 	}
 	for i := range 9 {
-		d := h.b.find(queueNamed(fmt.Sprint("q", i)))
-		if err := h.b.removeDestination(d, true); err != nil || len(d.senders) != 0 {
-			t.Errorf("%s has %d senders, %v", d.name, len(d.senders), err)
+		if err := h.b.removeDestination(h.b.find(queueNamed(fmt.Sprint("q", i))), true); err != nil {
+			t.Error(err)
 		}
 	}
 	last := h.b.find(queueNamed("q9"))
-	if _, has := open.sent[last]; !has || len(open.sent) != 1 || len(last.senders) != 1 {
-		t.Errorf("it holds %d destinations, want q9 alone", len(open.sent))
+	if _, has := h.b.awaited["p"][one][last]; !has || len(h.b.awaited["p"][one]) != 1 {
+		t.Errorf("it is awaited at %d destinations, want q9 alone", len(h.b.awaited["p"][one]))
 	}
-	p.Gone()
-	if len(open.sent)+len(last.senders) != 0 {
-		t.Error("q9 holds a producer that is gone")
+	for i := range 5 {
+		name := fmt.Sprint("o", i)
+		h.tolerant(name, false).produce(name, queueNamed("q9"), 1)
+	}
+	if len(h.b.awaited) != 3 || h.b.awaited["p"] != nil {
+		t.Errorf("3 are awaited in q9, and known are %v", h.b.awaited)
+	}
+	for i := range 5 {
+		h.tolerant(fmt.Sprint("o", i), true).do(&message.RemoveInfo{
+			Object: message.ConnectionID(fmt.Sprint("o", i))})
+	}
+	if len(h.b.awaited) != 0 {
+		t.Errorf("all are closed, and known are %v", h.b.awaited)
 	}
 }
 
 func TestAProducerToManyDestinationsLooksAtEachOnce(t *testing.T) {
 	const many = 20_000
-	p, list := &producer{info: &message.ProducerInfo{}}, make([]*destination, many)
-	p.conn = &Connection{producers: map[message.ProducerID]*producer{{}: p}}
+	b := &Broker{awaited: awaited{}}
+	list := make([]*destination, many)
 	for i := range list {
 		list[i] = &destination{}
 	}
-	longest(t, "to send twice to each of many", time.Second, func() {
+	longest(t, "to send twice to each of many, half of which go", time.Second, func() {
 		for i := range 2 * many {
-			p.note(list[i%many])
+			b.awaited.add(message.ProducerID{}, list[i%many])
+		}
+		for i := range many / 2 {
+			b.awaited.remove(message.ProducerID{}, list[i])
 		}
 	})
-	if len(p.sent) != many {
-		t.Errorf("it sent to %d", len(p.sent))
+	if n := len(b.awaited[""][message.ProducerID{}]); n != many/2 {
+		t.Errorf("it sent to %d", n)
 	}
 }
 

@@ -20,6 +20,7 @@ type arrival struct {
 	conn     *Connection // nil when a bridge received it
 	header   message.Header
 	producer *producer
+	again    bool          // without conn: it may be sent again (numbers.go)
 	peer     *network.Peer // set when it came over a bridge
 	done     func(error)   // a bridge's answer
 

@@ -64,6 +64,7 @@ type branch struct {
 	refs    []store.AckRef                // those of before the broker's start
 	later   []laterTransaction            // came while state is preparing or ending
 	known   map[message.MessageID]bool    // what it sent; nil is not known
+	again   map[message.ConnectionID]bool // whose clients may send it again; nil is not known
 	parties map[*Connection]bool          // that began, joined or prepared it
 	givers  map[message.ConnectionID]bool // others of which it has sends or acknowledgements
 	commit  bool                          // it is ending so
@@ -348,6 +349,7 @@ func (tx *transaction) prepare(done func(vote int32, err error)) {
 	tx.conn = nil
 	x.state = branchPreparing
 	b.xa.knowSends(tx)
+	x.awaitSends(tx.sends)
 	b.xa.preparing = append(b.xa.preparing, tx)
 	if !b.opt.Persistent {
 		tx.voteCommit()

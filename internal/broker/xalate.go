@@ -54,3 +54,19 @@ func (bs *branches) knowSends(tx *transaction) {
 // sent reports whether a message may be one that the branch sent: of one that sent too much, or was
 // prepared before the broker's start, any may be.
 func (x *branch) sent(id message.MessageID) bool { return x.known == nil || x.known[id] }
+
+// awaitSends has a branch that is prepared know whose clients may send again what it sent: until
+// they hear of the outcome, also when their producers are closed.
+func (x *branch) awaitSends(sends []*arrival) {
+	x.again = map[message.ConnectionID]bool{}
+	for _, a := range sends {
+		if a.conn.failsOver() {
+			x.again[a.m.ID.Producer.Connection] = true
+		}
+	}
+}
+
+// comesAgain reports whether a message that it sent may be sent again.
+func (x *branch) comesAgain(m *message.Message) bool {
+	return x.again == nil || x.again[m.ID.Producer.Connection]
+}

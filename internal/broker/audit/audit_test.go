@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -104,7 +105,7 @@ func TestALocalProducerIsRecognisedWithinItsWindow(t *testing.T) {
 			if p.Has(id) != want {
 				t.Fatalf("Has(%d) is %v, high is %d", n, !want, high)
 			}
-			if got := p.Seen(id); got != want {
+			if got, _ := p.Seen(id, false); got != want {
 				t.Fatalf("Seen(%d) is %v, want %v, high is %d", n, got, want, high)
 			}
 			if high-n < 128 || n > high {
@@ -120,10 +121,10 @@ func TestTheProducerUsedLongestAgoIsForgotten(t *testing.T) {
 	of := func(producer int64) message.MessageID {
 		return message.MessageID{Producer: message.ProducerID{Value: producer}, Sequence: 1}
 	}
-	p.Seen(of(1))
-	p.Seen(of(2))
-	p.Seen(of(1))
-	p.Seen(of(3))
+	p.Seen(of(1), false)
+	p.Seen(of(2), false)
+	p.Seen(of(1), false)
+	p.Seen(of(3), false)
 	if !p.Has(of(1)) || p.Has(of(2)) || !p.Has(of(3)) {
 		t.Error("producer 2 must be the one forgotten")
 	}
@@ -133,130 +134,203 @@ func producerNumber(n int) message.MessageID {
 	return message.MessageID{Producer: message.ProducerID{Value: int64(n)}, Sequence: 1}
 }
 
-// evictedBy gives of whose numbers the store may be rid.
-func evictedBy(p *Producers) (out []int) {
-	for _, id := range p.Evicted() {
-		out = append(out, int(id.Value))
+// forgottenBy gives who made room; "stored" are those of which the store has numbers.
+func forgottenBy(p *Producers) (out []string) {
+	for _, f := range p.Forgotten() {
+		of := fmt.Sprint(f.Producer.Value)
+		if f.Stored {
+			of += " stored"
+		}
+		out = append(out, of)
 	}
 	return out
 }
 
-// Who closed, or cannot fail over, makes room for those that may send again, whoever came last.
-func TestProducersThatSendNothingAgainAreForgottenFirst(t *testing.T) {
+// Who closed, or cannot fail over, takes no place of those that may send again, whoever came last.
+func TestProducersThatSendNothingAgainTakeNoPlaceOfOthers(t *testing.T) {
 	p := NewProducers(3, 64)
-	keep := func(n int) {
-		p.Seen(producerNumber(n))
-		p.Expect(producerNumber(n).Producer)
-		p.Keep(producerNumber(n).Producer)
-	}
-	keep(1)
-	p.Seen(producerNumber(2))
-	p.Expect(producerNumber(2).Producer)
-	for n := 10; n < 20; n++ { // plain ones
-		p.Seen(producerNumber(n))
-	}
-	for n := 20; n < 30; n++ { // closed ones
-		keep(n)
-		if !p.Release(producerNumber(n).Producer) {
-			t.Errorf("the store has nothing of %d", n)
+	await := func(n int, keep bool) {
+		p.Seen(producerNumber(n), true)
+		if keep {
+			p.Keep(producerNumber(n).Producer)
 		}
 	}
-	if !p.Has(producerNumber(1)) || !p.Has(producerNumber(2)) || len(p.Evicted()) != 0 {
+	await(1, true)
+	await(2, false)
+	for n := 10; n < 20; n++ { // plain ones
+		p.Seen(producerNumber(n), false)
+	}
+	for n := 20; n < 30; n++ { // closed ones
+		await(n, n > 20)
+		if p.Release(producerNumber(n).Producer) != (n > 20) {
+			t.Errorf("what the store has of %d is told wrong", n)
+		}
+	}
+	if !p.Has(producerNumber(1)) || !p.Has(producerNumber(2)) || len(p.Forgotten()) != 0 {
 		t.Error("1 and 2, which may send again, were forgotten")
 	}
-	keep(3)
-	keep(4) // in the place of the one that only memory has
-	if p.Has(producerNumber(2)) || len(p.Evicted()) != 0 {
-		t.Error("2 must be forgotten, and nothing that the store has")
+	if p.Has(producerNumber(26)) || !p.Has(producerNumber(27)) {
+		t.Error("three that closed are to be known")
 	}
-	keep(1)
-	keep(5) // all are kept: the one used longest ago
-	if got := evictedBy(p); !slices.Equal(got, []int{3}) {
-		t.Errorf("%v were evicted, want 3", got)
+	await(3, true)
+	await(1, true)
+	for n := 4; n < 7; n++ { // whatever the store has of them: who was used longest ago makes room
+		await(n, false)
+	}
+	if got := forgottenBy(p); !slices.Equal(got, []string{"2", "3 stored", "1 stored"}) {
+		t.Errorf("%q were forgotten", got)
 	}
 }
 
-// What comes back from the store is worth more than who is there and can send nothing again.
-func TestWhatTheStoreHasTakesTheRoomOfThoseThatSendNothingAgain(t *testing.T) {
-	p := NewProducers(3, 64)
-	for n := range 10 {
-		p.Seen(producerNumber(n))
+// Those that vanished, and whose numbers the store has, make room for who is there.
+func TestProducersThatVanishedMakeRoomForTheLiving(t *testing.T) {
+	p := NewProducers(64, 64)
+	for n := range 64 {
+		p.Seen(producerNumber(n), true)
+		p.Keep(producerNumber(n).Producer)
 	}
+	for seq := range int64(100) {
+		for _, n := range []int{100, 101, 102, 103} { // two await, two do not
+			id := producerNumber(n)
+			id.Sequence = seq
+			p.Seen(id, n < 102)
+		}
+		for _, n := range []int{100, 101, 102, 103} {
+			id := producerNumber(n)
+			id.Sequence = seq
+			if was, _ := p.Seen(id, n < 102); !was {
+				t.Fatalf("number %d of %d is not known", seq, n)
+			}
+		}
+	}
+	if n := len(p.Forgotten()); n != 2 {
+		t.Errorf("%d made room, want 2", n)
+	}
+}
+
+// What comes back from the store takes no place of who is there and may send again.
+func TestWhatTheStoreHasIsOlderThanAllThatIsHere(t *testing.T) {
+	p := NewProducers(3, 64)
+	for n := range 10 { // takes no place
+		p.Seen(producerNumber(n), false)
+	}
+	p.Seen(producerNumber(50), true)
 	used := message.NewNumbers(64)
 	used.Add(1)
 	for n := range 4 {
-		p.Restore(producerNumber(100+n).Producer, used)
+		if news := p.Restore(producerNumber(100+n).Producer, used); news != (n < 2) {
+			t.Errorf("%d is awaited: %v", 100+n, news)
+		}
 	}
-	if got := evictedBy(p); !slices.Equal(got, []int{103}) || len(p.known) != 3 {
-		t.Errorf("%v were evicted, want 103; %d are known", got, len(p.known))
+	if got := forgottenBy(p); !slices.Equal(got, []string{"102 stored", "103 stored"}) {
+		t.Errorf("%q were forgotten", got)
 	}
-	p.Seen(producerNumber(5)) // what was restored last counts as used longest ago
-	if got := evictedBy(p); !slices.Equal(got, []int{102}) {
-		t.Errorf("%v were evicted, want 102", got)
+	p.Seen(producerNumber(51), true) // what was restored last counts as used longest ago
+	if got := forgottenBy(p); !slices.Equal(got, []string{"101 stored"}) {
+		t.Errorf("%q were forgotten, want 101", got)
+	}
+	p.Restore(producerNumber(50).Producer, used)
+	if !p.Release(producerNumber(50).Producer) {
+		t.Error("the store has numbers of 50, which is not known")
 	}
 }
 
-// TestProducersAreForgottenByWhatIsLostWithThem holds the rings to a list.
-func TestProducersAreForgottenByWhatIsLostWithThem(t *testing.T) {
-	type entry struct{ n, rank int }
+// lists are what an audit of four producers should be, as plain lists, the one used longest ago
+// first.
+type lists struct {
+	awaited, others []int
+	stored          map[int]bool
+}
+
+// use puts a producer into a list, at a place or with -1 at the end, and gives who made room.
+func (l *lists) use(n int, list *[]int, at int) (gone []string) {
+	same := func(m int) bool { return m == n }
+	l.awaited, l.others = slices.DeleteFunc(l.awaited, same), slices.DeleteFunc(l.others, same)
+	if at < 0 {
+		at = len(*list)
+	}
+	*list = slices.Insert(*list, at, n)
+	if len(*list) <= 4 {
+		return nil
+	}
+	first := (*list)[0]
+	if *list = (*list)[1:]; list == &l.others {
+		return nil
+	}
+	was := fmt.Sprint(first)
+	if l.stored[first] {
+		was += " stored"
+	}
+	delete(l.stored, first)
+	return []string{was}
+}
+
+// TestTheLastOfEachListAreKnown holds the audit to two plain lists.
+func TestTheLastOfEachListAreKnown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := NewProducers(4, 64)
-		var list []entry // the one used longest ago first
+		p, l := NewProducers(4, 64), &lists{stored: map[int]bool{}}
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
-			n := rapid.IntRange(0, 8).Draw(t, "producer")
-			id := producerNumber(n)
-			i := slices.IndexFunc(list, func(e entry) bool { return e.n == n })
-			move := func(rank int) {
-				list = append(slices.Delete(list, i, i+1), entry{n, rank})
-			}
-			switch rapid.SampledFrom([]string{"see", "see", "expect", "keep",
-				"release"}).Draw(t, "what") {
+			n := rapid.IntRange(0, 12).Draw(t, "producer")
+			id, is := producerNumber(n), slices.Contains(l.awaited, n)
+			var news, wantNews bool
+			var gone []string
+			switch rapid.SampledFrom([]string{"see", "await", "await", "keep", "release",
+				"restore"}).Draw(t, "what") {
 			case "see":
-				if i >= 0 {
-					move(list[i].rank)
-				} else {
-					least := 0
-					for j, e := range list {
-						if e.rank < list[least].rank {
-							least = j
-						}
-					}
-					if len(list) == 4 {
-						gone := list[least]
-						list = slices.Delete(list, least, least+1)
-						if got := len(evictedBy(p)); got != 0 {
-							t.Fatalf("%d were evicted before", got)
-						}
-						p.Seen(id)
-						if got := len(evictedBy(p)); (got == 1) != (gone.rank == 2) {
-							t.Fatalf("%d evicted of the store, %+v had to go", got, gone)
-						}
-					}
-					list = append(list, entry{n, 0})
+				list := &l.others
+				if is {
+					list = &l.awaited
 				}
-				p.Seen(id)
-			case "expect":
-				if p.Expect(id.Producer); i >= 0 && list[i].rank == 0 {
-					move(1)
-				}
+				gone = l.use(n, list, -1)
+				_, news = p.Seen(id, false)
+			case "await":
+				gone, wantNews = l.use(n, &l.awaited, -1), !is
+				_, news = p.Seen(id, true)
 			case "keep":
-				if p.Keep(id.Producer); i >= 0 {
-					move(2)
+				if p.Keep(id.Producer); is {
+					l.stored[n] = true
+				}
+			case "release":
+				if got := p.Release(id.Producer); got != l.stored[n] {
+					t.Fatalf("Release(%d) says %v", n, got)
+				}
+				if delete(l.stored, n); is {
+					l.use(n, &l.others, -1)
 				}
 			default:
-				if had := p.Release(id.Producer); had != (i >= 0 && list[i].rank == 2) {
-					t.Fatalf("Release(%d) says %v of %v", n, had, list)
+				switch {
+				case is:
+					l.stored[n] = true
+				case len(l.awaited) == 4:
+					gone = []string{fmt.Sprint(n, " stored")}
+				default:
+					l.use(n, &l.awaited, 0)
+					l.stored[n], wantNews = true, true
 				}
-				if i >= 0 {
-					list = slices.Insert(slices.Delete(list, i, i+1), 0, entry{n, 0})
-				}
+				used := message.NewNumbers(64)
+				used.Add(1)
+				news = p.Restore(id.Producer, used)
 			}
-			for m := range 9 {
-				want := slices.ContainsFunc(list, func(e entry) bool { return e.n == m })
-				if p.Has(producerNumber(m)) != want {
-					t.Fatalf("%d is known: %v; want %v", m, !want, list)
-				}
+			if got := forgottenBy(p); !slices.Equal(got, gone) || news != wantNews {
+				t.Fatalf("%q were forgotten, want %q; news: %v", got, gone, news)
 			}
+			l.compare(t, p)
 		}
 	})
+}
+
+func (l *lists) compare(t *rapid.T, p *Producers) {
+	for m := range 13 {
+		want := slices.Contains(l.awaited, m) || slices.Contains(l.others, m)
+		if p.Has(producerNumber(m)) != want {
+			t.Fatalf("%d is known: %v; want %v", m, !want, l)
+		}
+	}
+	var list []int
+	for id := range p.Awaited() {
+		list = append(list, int(id.Value))
+	}
+	if !slices.Equal(list, l.awaited) {
+		t.Fatalf("%v are awaited, want %v", list, l.awaited)
+	}
 }
