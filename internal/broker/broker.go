@@ -146,6 +146,7 @@ type Broker struct {
 	denials     denials
 	unsupported unsupported
 	parked      []*destination // those with parked sends
+	reading     []*destination // those whose receipts are being read
 	held        []*Connection  // those that are not read
 	keptBytes   int64          // of what topics keep for who comes later
 	openBytes   int64          // of sends in open transactions

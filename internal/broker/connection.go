@@ -89,7 +89,6 @@ type Connection struct {
 	last *producer // of the last message: producers send in runs
 
 	parkedBytes int64 // of sends that wait for space
-	gaveUp      bool  // sends that wait are not done any more
 	held        bool  // nothing is read
 
 	active time.Duration // when it was last heard of; monotonic

@@ -389,8 +389,10 @@ func (b *Broker) forwarded(d *destination, c *queue.Copy, to message.BrokerID) {
 		remember()
 		return
 	}
-	d.went = append(d.went, remember)
-	b.haveReceipts(d, func() {})
+	d.loads.went = append(d.loads.went, remember)
+	if !d.loads.reading {
+		b.haveReceipts(d, func() {})
+	}
 }
 
 // Temp implements bridge.Local.

@@ -22,7 +22,7 @@ import (
 type parking struct {
 	reason message.Reason // without dest; else what its class lacks is
 	dest   *destination   // nil: it waits for its destination (reply.go), or loads
-	loads  bool           // it waits for receipts that are read
+	load   *destination   // it waits for receipts that are read (loads.go)
 	class  class          // what it waits for the room of
 	at     int            // its place in dest.parked
 	size   int64
@@ -30,7 +30,7 @@ type parking struct {
 	// and go. By it and by class the arrival is counted in and out.
 	stored bool
 	timer  interface{ Stop() }
-	since  time.Duration // monotonic; not of what loads
+	since  time.Duration // monotonic
 }
 
 // parkingLot is where a destination's sends wait for space.
@@ -287,8 +287,8 @@ const holesFew = 16
 // leavePark takes an arrival out of those that wait, for whatever it is.
 func (b *Broker) leavePark(a *arrival) {
 	switch {
-	case a.wait.loads:
-		a.leavePark()
+	case a.wait.load != nil:
+		b.leaveLoad(a)
 	case a.wait.dest == nil:
 		b.replies.leave(a)
 	default:
@@ -309,10 +309,10 @@ func (a *arrival) leavePark() {
 // dropParked gives up what waits for space of a connection that ended: it was not confirmed, and
 // who wants it to arrive sends it again. What a peer's bridge sent is asked about (Known).
 func (c *Connection) dropParked() {
+	c.dropLoads()
 	if c.network {
 		return
 	}
-	c.gaveUp = true // what loads is not done when it comes to that
 	if c.parkedBytes == 0 {
 		return
 	}

@@ -112,9 +112,10 @@ func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey,
 		if d == nil {
 			continue
 		}
-		if !b.withReceipts(d, p, func() { b.known(peer, keys, done) }) {
+		if !b.haveReceipts(d, func() { b.known(peer, keys, done) }) {
 			return
 		}
+		d.raiseReceipts(p)
 	}
 	b.forgetParked(peer, keys)
 	after := b.journal.whenAllDurable

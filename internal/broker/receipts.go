@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"slices"
 	"time"
 
 	"hopwire/internal/broker/audit"
@@ -21,8 +20,7 @@ const (
 type history struct {
 	receipts  *audit.Receipts // nil while they are not in memory
 	producers *audit.Producers
-	loading   []func() // what waits for the receipts
-	went      []func() // and what they are told before
+	loads     loads
 }
 
 // loadReceipts makes sure that the receipts of the destination, and the numbers of its producers,
@@ -32,52 +30,23 @@ func (b *Broker) loadReceipts(a *arrival) outcome {
 	if a.m.Destination.IsAdvisory() {
 		return proceed
 	}
-	loaded := true
-	switch {
-	case a.peer != nil:
-		loaded = b.withReceipts(b.wireDestination(a.wire), a.peer, func() { b.run(a) })
-	case !a.comesAgain() || !a.m.Persistent && !a.conn.info.FailoverReconnect:
-	default:
-		loaded = b.haveReceipts(b.wireDestination(a.wire), a.loaded)
-	}
-	if loaded {
+	if a.peer == nil && (!a.comesAgain() || !a.m.Persistent && !a.conn.info.FailoverReconnect) {
 		return proceed
 	}
-	if a.tx != nil { // which must not commit without it
-		a.wait = &parking{loads: true, size: a.m.Size()}
-		a.conn.parkedBytes += a.wait.size
-		a.tx.parked = append(a.tx.parked, a)
+	d := b.wireDestination(a.wire)
+	if !b.hasReceipts(d) {
+		return b.awaitReceipts(d, a)
 	}
-	return parkedHere
+	if a.peer != nil {
+		d.raiseReceipts(a.peer)
+	}
+	return proceed
 }
 
-// loaded goes on with a client's send whose receipts are in memory, unless its transaction ended,
-// or its connection, which gives up what waits.
-func (a *arrival) loaded() {
-	if a.tx != nil {
-		if a.wait == nil {
-			return
-		}
-		a.leavePark()
-	}
-	switch {
-	case a.conn != nil && a.conn.gaveUp:
-		a.giveUp()
-		return
-	case a.tx != nil:
-		drop(&a.tx.parked, a)
-	}
-	a.b.run(a)
-}
-
-// withReceipts is haveReceipts for what comes from a peer.
-func (b *Broker) withReceipts(d *destination, peer *network.Peer, f func()) bool {
-	if !b.haveReceipts(d, f) {
-		return false
-	}
-	// A peer that asked before it sent, or has larger windows since, may need more.
+// raiseReceipts has more of a peer's receipts kept, which are here, if need be: it may have asked
+// before it sent, or have larger windows since.
+func (d *destination) raiseReceipts(peer *network.Peer) {
 	d.receipts.Raise(peer.ID, receiptLimit(d, peer))
-	return true
 }
 
 // receiptLimit gives how many receipts of the peer must be kept: twice what it may have in doubt.
@@ -93,33 +62,12 @@ func receiptLimit(d *destination, peer *network.Peer) int {
 	return min(receiptsMost, max(receiptsKept, 2*min(peer.Prefetch, prefetchMost)*windows))
 }
 
-// haveReceipts reports whether the receipts of all peers are in memory, and the store's numbers of
-// producers; if not, f runs when they are, behind all that waited before. Of all peers, since a
-// copy that came by one may come again by another, or from the client that sent it.
-func (b *Broker) haveReceipts(d *destination, f func()) bool {
-	if d.receipts != nil {
-		return true
-	}
-	topic := d.name.Kind == message.Topic
-	if !b.opt.Persistent || !d.stores() && !topic || topic && !d.headed {
-		d.receipts, d.went = audit.NewReceipts(), nil // nothing was here before
-		return true
-	}
-	d.loading = append(d.loading, f)
-	if len(d.loading) == 1 {
-		b.readReceipts(d)
-	}
-	return false
-}
-
 // readReceipts reads the receipts of a destination, until it can.
 func (b *Broker) readReceipts(d *destination) {
 	b.journal.whenHandedOver(func() {
 		b.journal.storage.Receipts(d.id, func(read store.Receipts, err error) {
 			if err != nil && !d.gone {
-				b.tell(Event{Kind: StoreTrouble, Dest: d.name,
-					Text: "the receipts of peers and producers could not be read: " + err.Error()})
-				b.env.After(time.Second, func() { b.readReceipts(d) })
+				b.unreadReceipts(d, err)
 				return
 			}
 			r := &restoring{b: b, d: d, read: read, receipts: audit.NewReceipts()}
@@ -157,13 +105,8 @@ func (r *restoring) slice() {
 			return
 		}
 	}
-	d := r.d
-	d.receipts = r.receipts
-	waiting := slices.Concat(d.went, d.loading)
-	d.went, d.loading = nil, nil
-	for _, f := range waiting {
-		f()
-	}
+	r.d.receipts = r.receipts
+	r.b.loaded(r.d)
 }
 
 // step reports whether anything was left to do.

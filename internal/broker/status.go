@@ -118,7 +118,7 @@ func (s *subscription) status() SubscriptionStatus {
 
 func (d *destination) status() DestinationStatus {
 	s := DestinationStatus{Name: d.name, Consumers: len(d.consumers), Networks: len(d.nets),
-		Producers: d.producerCount, Parked: d.parkedCount(), Counts: d.counts,
+		Producers: d.producerCount, Parked: d.parkedCount() + d.loads.sends, Counts: d.counts,
 		Reasons: copyReasons(d.reasons)}
 	if d.queue != nil {
 		s.Size, s.InFlight = d.queue.Len(), d.queue.OutCount()

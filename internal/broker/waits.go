@@ -47,6 +47,9 @@ func (d *destination) waits(b *Broker, budget *int) []message.Reason {
 	if d.queue.Doubted() {
 		out = append(out, message.InDoubt)
 	}
+	if d.loads.sends > 0 {
+		out = append(out, message.ReceiptsUnread)
+	}
 	for k, n := range d.parkedOf {
 		if n > 0 && !slices.Contains(out, d.lack[k]) {
 			out = append(out, d.lack[k])

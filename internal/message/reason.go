@@ -53,6 +53,7 @@ const (
 	OfflineTimeout       Reason = "OFFLINE_TIMEOUT"
 	ConnectionGone       Reason = "CONNECTION_GONE"
 	TempUnseen           Reason = "TEMP_UNSEEN"
+	ReceiptsUnread       Reason = "RECEIPTS_UNREAD"
 	Unreadable           Reason = "CORRUPT"
 	TransactionLimit     Reason = "TRANSACTION_LIMIT"
 	Purged               Reason = "PURGED"

@@ -97,6 +97,10 @@ var reasonTexts = map[Reason]reasonText{
 	AdvisoryTopic:      {"sent to an advisory topic", ""},
 	NotVirtual:         {"virtual topics are not supported", ""},
 	NotScheduled:       {"scheduled delivery is not supported", ""},
+	ReceiptsUnread: {
+		"sends wait until it is read what came before",
+		"the disk, when it can be read: it is tried each second",
+	},
 	TempUnseen: {
 		"replies wait until a bridge tells of it",
 		"the bridge that tells of the destination; soon it is refused",
