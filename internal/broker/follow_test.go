@@ -103,3 +103,29 @@ func TestACommitOfNothingNeedsAllNumbersSinceItsBegin(t *testing.T) {
 		}
 	}
 }
+
+// A commit behind commands that were lost is refused if the transaction is empty, and only then:
+// not one that has heard something, nor a branch that another connection began.
+func TestOnlyAnEmptyTransactionOfItsOwnIsRefusedForWhatWasLost(t *testing.T) {
+	h := open(t, nil, nil)
+	c := h.tolerant("c", true)
+	id := c.consume("c", topicNamed("T"))
+	h.connect("p", "p", "", nil).produce("p", topicNamed("T"), 1)
+	if len(c.got) != 1 {
+		t.Fatalf("%d came", len(c.got))
+	}
+	for _, hears := range []bool{false, true} {
+		tx := c.begin("c", 1)
+		c.number += 10 // these were lost
+		if hears {
+			c.ack(id, topicNamed("T"), c.got[0], message.StandardAck, tx)
+		}
+		if e := c.finish(tx, message.CommitOnePhase); (e == nil) != hears {
+			t.Errorf("it heard something: %v; the commit is answered with %v", hears, e)
+		}
+	}
+	g := h.connect("g", "g", "", nil)
+	g.walk(xid(1), begin, "ok")
+	c.number += 10
+	c.walk(xid(1), begin, "ok", end, "ok", commit1, "ok")
+}

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -293,6 +294,47 @@ func TestDamageAmongReceiptsTakesNoOthers(t *testing.T) {
 	for _, p := range r.Peers {
 		if len(p.List) != 1 || p.List[0].N != from+1 || p.Next != from+2 {
 			t.Errorf("of peer %s there are %d receipts, next %d", p.Peer, len(p.List), p.Next)
+		}
+	}
+}
+
+// A number is put where those before it cannot be read, too: the store goes on.
+func TestANumberGoesWhereThoseBeforeItCannotBeRead(t *testing.T) {
+	f := newFolder(t)
+	f.apply([]store.Op{header(1, message.Queue, 10, 0)})
+	const producers = 10_000
+	put := func(i int, n int64) store.Op {
+		return store.Op{Kind: store.PutNumber, Dest: 1, Count: 2048, ID: &message.MessageID{Sequence: n,
+			Producer: message.ProducerID{Connection: message.ConnectionID(fmt.Sprint("c", i*7919%100_003)),
+				Session: 1, Value: 1}}}
+	}
+	var ops []store.Op
+	for i := range producers {
+		ops = append(ops, put(i, 1))
+	}
+	f.apply(ops)
+	f.damage(500)
+	r, err := f.s.Receipts(1)
+	if err != nil || message.KindOf(r.Damage) != message.Corrupt || len(r.Producers) == producers {
+		t.Fatalf("%d are read, damage %v, %v", len(r.Producers), r.Damage, err)
+	}
+	c := store.NewCommitter(f.s, func(f func()) bool { f(); return true })
+	done := make(chan error, producers+1)
+	c.OnFatal = func(err error) { done <- err }
+	for i := range producers {
+		c.Commit(&store.Batch{Ops: []store.Op{put(i, 2)}}, func(err error) { done <- err })
+	}
+	for range producers {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err = f.s.Receipts(1); err != nil || len(r.Producers) < producers*3/4 {
+		t.Fatalf("%d of %d are read, %v", len(r.Producers), producers, err)
+	}
+	for _, p := range r.Producers {
+		if !p.Numbers.Has(1) || !p.Numbers.Has(2) {
+			t.Errorf("%v lacks a number", p.Producer)
 		}
 	}
 }
