@@ -20,17 +20,18 @@ const dbName = "db" // pebble's folder inside the store's
 
 // Store is a store in a folder. Apply is for one goroutine, the reads for any.
 type Store struct {
-	opts   Options
-	lock   io.Closer
-	fs     patientFS // below pebble
-	db     *pebble.DB
-	space  *space
-	jobs   chan func()        // to the goroutine that writes; see inWriter
-	run    *rungroup.Group    // the writing goroutine, and the one of Close
-	watch  *rungroup.Group    // those that watch space and tidy
-	still  context.CancelFunc // ends them
-	tidier tidier
-	apply  applier // belongs to Apply, as format does
+	opts     Options
+	lock     io.Closer
+	fs       patientFS // below pebble
+	db       *pebble.DB
+	space    *space
+	schedule *schedule
+	jobs     chan func()        // to the goroutine that writes; see inWriter
+	run      *rungroup.Group    // the writing goroutine, and the one of Close
+	watch    *rungroup.Group    // those that watch space and tidy
+	still    context.CancelFunc // ends them
+	tidier   tidier
+	apply    applier // belongs to Apply, as format does
 
 	format int // of the folder
 
@@ -91,7 +92,8 @@ func (s *Store) open(fs vfs.FS) error {
 	}
 	s.opts.fit(fs)
 	s.space = newSpace(fs, &s.opts, s.fail)
-	s.fs = patientFS{fs, s.space, &suspects{}}
+	s.fs = patientFS{fs, s.space, &suspects{stop: s.space.stop, tell: s.damaged}}
+	s.schedule = newSchedule(s.fs.suspects.stays)
 	s.run.Go("store write", s.writeAll)
 	err = s.inWriter(func() (err error) {
 		dir := fs.PathJoin(s.opts.Dir, dbName)

@@ -1,6 +1,9 @@
 package disk
 
 import (
+	"context"
+	"errors"
+
 	"github.com/cockroachdb/pebble/v2"
 
 	"hopwire/internal/store"
@@ -13,3 +16,17 @@ func SetRaw(s *Store, kind byte, id store.DestID, seq store.Seq, value []byte) e
 
 // Flush writes what is in memory to tables.
 func Flush(s *Store) error { return s.db.Flush() }
+
+// Settle brings all into the lowest level.
+func Settle(s *Store) error {
+	return errors.Join(s.db.Flush(), s.db.Compact(context.Background(), []byte{0}, []byte{255}, false))
+}
+
+// Heap gives how many compactions failed, and how many tables a read may look into.
+func Heap(s *Store) (fails int64, amp int) {
+	m := s.db.Metrics()
+	return s.schedule.failures(), m.ReadAmp()
+}
+
+// Levels tells what the levels hold.
+func Levels(s *Store) string { return s.db.Metrics().String() }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -78,13 +79,15 @@ func (fs patientFS) file(open func() (vfs.File, error)) (vfs.File, error) {
 	return &patientFile{f, fs}, nil
 }
 
-// Open implements vfs.FS.
+// Open implements vfs.FS. Tables are opened to be read from begin to end by compactions alone:
+// pebbleOptions has other reads not do so.
 func (fs patientFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := fs.FS.Open(name, opts...)
 	if err != nil || !strings.HasSuffix(name, ".sst") {
 		return f, err
 	}
-	return &tableFile{f, fs.suspects.mark(name)}, nil
+	return &tableFile{f, name, fs.suspects, fs.suspects.mark(name),
+		slices.Contains(opts, vfs.SequentialReadsOption)}, nil
 }
 
 // compaction is pebble's category of files that can be given up and made again later.

@@ -6,7 +6,12 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
 )
+
+// stopWritesAt is at how many tables that lie over each other in level 0 writes wait for
+// compactions. Those that such a one has that stays at damage are among them.
+const stopWritesAt = 200
 
 // pebbleOptions are the rules of the package comment as pebble knows them.
 func (s *Store) pebbleOptions(fs patientFS) *pebble.Options {
@@ -17,12 +22,16 @@ func (s *Store) pebbleOptions(fs patientFS) *pebble.Options {
 		MemTableSize:                uint64(s.opts.MemTableBytes),
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,
-		L0StopWritesThreshold:       24,
+		L0StopWritesThreshold:       stopWritesAt,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		FlushDelayDeleteRange:       10 * time.Second, // so that deleted messages free the disk
 		Logger:                      logger{s},
 		EventListener:               s.listener(),
 	}
+	o.Experimental.CompactionScheduler = s.schedule
+	o.Local.ReadaheadConfig = objstorageprovider.NewReadaheadConfig()
+	o.Local.ReadaheadConfig.Set(objstorageprovider.FadviseSequential,
+		objstorageprovider.SysReadahead)
 	for i := range o.Levels {
 		o.Levels[i].BlockSize = 16 << 10
 	}
@@ -35,9 +44,8 @@ func (s *Store) listener() *pebble.EventListener {
 			switch {
 			case errors.Is(err, pebble.ErrClosed) || errors.Is(err, errNoSpare):
 			case pebble.IsCorruptionError(err):
-				s.seldom("a damaged table cannot be compacted: what is written heaps up before it, and in"+
-					" the end writes wait; move the messages to another broker, or put a copy of the folder"+
-					" from before the damage in its place", saying(err.Error()))
+				s.schedule.metDamage()
+				s.damaged(err)
 			default:
 				s.seldom("background work failed and will be tried again", saying(err.Error()))
 			}
@@ -57,6 +65,13 @@ func (s *Store) listener() *pebble.EventListener {
 			}
 		},
 	}
+}
+
+// damaged tells of a table that cannot be compacted.
+func (s *Store) damaged(err error) {
+	s.seldom("a table is damaged: what is in the damaged part cannot be read, and it takes room until"+
+		" the store is repaired; stop the broker when it suits, and run hopwire repair FILE",
+		saying(err.Error()))
 }
 
 // saying is a text.

@@ -77,6 +77,9 @@ func (s *Store) tidyUp(ctx context.Context) {
 	}
 	// What pebble says is a guess; what is more than all messages together is none.
 	sure := used-s.logBytes()-t.live.Load() > used/tidyParts && t.since > t.pause
+	if s.fs.suspects.some() {
+		sure, garbage = false, 0 // a compaction of all would stay there, with all tables
+	}
 	if sure || garbage-t.left > used/tidyParts {
 		err := s.db.Compact(ctx, []byte{0}, []byte{0xff}, false)
 		if err != nil && ctx.Err() == nil && !s.hasFailed() {
