@@ -86,7 +86,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // open does what is left once the folder is ours.
 func (s *Store) open(fs vfs.FS) error {
-	var err error
+	err := settle(fs, s.opts.Dir)
+	if err != nil {
+		return message.Errorf(message.Unavailable, "store %s: cannot end a repair: %w", s.opts.Dir, err)
+	}
 	if s.format, err = checkFormat(fs, s.opts.Dir); err != nil {
 		return err
 	}
@@ -118,6 +121,9 @@ func (s *Store) open(fs vfs.FS) error {
 			_ = s.db.Close()
 		}
 		return err
+	}
+	if line := leftByRepair(fs, s.opts.Dir); line != "" {
+		s.warn(line)
 	}
 	s.watch.Go("store space", func(context.Context) error {
 		s.space.watch(s.usedBytes, s.logBytes, s.flush)

@@ -42,8 +42,9 @@ func (s *Store) loadHeaders() error {
 	headers, err := s.headers()
 	if message.KindOf(err) == message.Corrupt {
 		return message.Errorf(message.Corrupt, "%w; nobody can tell what queues and subscriptions there"+
-			" are: put a copy of the folder from before the damage in its place, or move it away to"+
-			" begin with an empty one", err)
+			" are: hopwire repair FILE"+
+			" makes a store of what can be read, or put a copy of the folder from before the damage in its"+
+			" place", err)
 	}
 	for _, h := range headers {
 		d := &dest{header: true, role: roleOf(&h), head: h.Head, reserved: h.Reserved,

@@ -239,26 +239,9 @@ func appendPath(b []byte, path []message.BrokerID) []byte {
 // records of their own, in memory that the message may keep; want is 0 when they are in one, else
 // their size in pieces.
 func decodeMessage(rec []byte, apart func(want uint64) ([]byte, error)) (*message.Message, error) {
-	if len(rec) == 0 || rec[0] != recordVersion {
-		return nil, errVersion(rec, recordVersion)
-	}
-	rest := rec[1:]
-	flags, ok1 := cutUvarint(&rest)
-	headLen, ok2 := cutUvarint(&rest)
-	if !ok1 || !ok2 || flags >= flagsEnd || headLen > uint64(len(rest)) {
-		return nil, errRecord
-	}
-	m := &message.Message{}
-	h := reader{s: string(rest[:headLen])} // one copy, of which all texts are parts
-	h.head(m, flags)
-	if err := h.end(); err != nil {
+	m, flags, props, content, rest, err := decodeFront(rec)
+	if err != nil {
 		return nil, err
-	}
-	rest = rest[headLen:]
-	props, ok1 := cutUvarint(&rest)
-	content, ok2 := cutUvarint(&rest)
-	if !ok1 || !ok2 {
-		return nil, errRecord
 	}
 	var own []byte
 	if flags&(flagBodyApart|flagPieces) == 0 {
@@ -288,6 +271,33 @@ func decodeMessage(rec []byte, apart func(want uint64) ([]byte, error)) (*messag
 		m.Content = own[props:]
 	}
 	return m, nil
+}
+
+// decodeFront reads a record up to its properties and content; rest is what is behind.
+func decodeFront(rec []byte) (m *message.Message, flags, props, content uint64, rest []byte,
+	err error) {
+	if len(rec) == 0 || rec[0] != recordVersion {
+		return nil, 0, 0, 0, nil, errVersion(rec, recordVersion)
+	}
+	rest = rec[1:]
+	flags, ok1 := cutUvarint(&rest)
+	headLen, ok2 := cutUvarint(&rest)
+	if !ok1 || !ok2 || flags >= flagsEnd || headLen > uint64(len(rest)) {
+		return nil, 0, 0, 0, nil, errRecord
+	}
+	m = &message.Message{}
+	h := reader{s: string(rest[:headLen])} // one copy, of which all texts are parts
+	h.head(m, flags)
+	if err := h.end(); err != nil {
+		return nil, 0, 0, 0, nil, err
+	}
+	rest = rest[headLen:]
+	props, ok1 = cutUvarint(&rest)
+	content, ok2 = cutUvarint(&rest)
+	if !ok1 || !ok2 {
+		return nil, 0, 0, 0, nil, errRecord
+	}
+	return m, flags, props, content, rest, nil
 }
 
 func (r *reader) head(m *message.Message, flags uint64) {

@@ -1,0 +1,298 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// What was copied of a damaged store does not fit together: bodies without messages, references to
+// what a log has lost, counts. mend makes it so. It removes records as applier does: what is
+// written once by SingleDelete, the rest by Delete.
+
+// remadeReserve is how far above the last message that is there the sequences of a destination go
+// on whose header is made anew.
+const remadeReserve = 1 << 20
+
+func (r *repair) mend() error {
+	if err := r.remake(); err != nil {
+		return err
+	}
+	ids := slices.SortedFunc(maps.Keys(r.old.headers), func(a, b store.DestID) int {
+		ha, hb := r.old.headers[a], r.old.headers[b]
+		if la, lb := ha.IsLog(), hb.IsLog(); la != lb { // what references are to comes first
+			if la {
+				return -1
+			}
+			return 1
+		}
+		return int(min(1, max(-1, int64(a)-int64(b))))
+	})
+	for _, id := range ids {
+		if err := r.mendDest(r.old.headers[id]); err != nil {
+			return err
+		}
+	}
+	return r.dropOrphans()
+}
+
+// remake makes headers for destinations whose own cannot be read, of what their messages say: of
+// queues, of topics' logs, and of subscriptions of which the terms can be read.
+func (r *repair) remake() error {
+	r.made = map[store.DestID]bool{}
+	for _, id := range slices.Sorted(maps.Keys(r.counts)) {
+		if _, known := r.old.headers[id]; known {
+			continue
+		}
+		h, err := r.remadeHeader(id)
+		if err != nil {
+			return err
+		}
+		if h == nil {
+			r.told.Others = append(r.told.Others, fmt.Sprintf("of a destination that nothing names, or a"+
+				" prepared transaction, messages could not be copied: %d", r.counts[id]))
+			if err := r.dropAll(id); err != nil {
+				return err
+			}
+			continue
+		}
+		r.old.headers[id], r.made[id] = *h, true
+	}
+	return nil
+}
+
+func (r *repair) remadeHeader(id store.DestID) (h *store.Header, err error) {
+	h = &store.Header{ID: id}
+	terms, err := r.old.s.get(r.old.s.db, destKey(nil, kindTerms, id))
+	if err != nil && message.KindOf(err) != message.Corrupt {
+		return nil, err
+	}
+	if t, err := decodeTerms(terms); err == nil {
+		h.Destination, h.Subscription = t.destination, &t.subscription
+	}
+	named := h.Subscription != nil
+	err = r.eachMessage(id, func(seq store.Seq, rec []byte) error {
+		if h.Head == 0 {
+			h.Head = seq
+		}
+		h.Reserved = seq + remadeReserve
+		if named || isReference(rec) {
+			return nil
+		}
+		m, _, _, _, _, senseless := decodeFront(rec)
+		switch {
+		case senseless != nil: // another tells
+		case !m.Transaction.IsZero():
+			return errUnnamed // a prepared branch's
+		default:
+			h.Destination, named = m.Destination, m.Destination.Name != ""
+		}
+		return nil
+	})
+	if errors.Is(err, errUnnamed) || err == nil && !named {
+		return nil, nil
+	}
+	h.DeliveredBelow = h.Reserved
+	if h.IsLog() || h.Subscription != nil {
+		h.Head = 1
+	}
+	return h, err
+}
+
+var errUnnamed = errors.New("nothing names it")
+
+// eachMessage gives the message records of a destination in the new tables.
+func (r *repair) eachMessage(id store.DestID, f func(seq store.Seq, rec []byte) error) error {
+	return r.eachNew(destKey(nil, kindMessage, id), destKey(nil, kindMessage, id+1),
+		func(key, rec []byte) error { return f(seqOf(key), rec) })
+}
+
+func (r *repair) eachNew(lo, hi []byte, f func(key, value []byte) error) error {
+	it, err := r.to.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		var value []byte
+		if value, err = it.ValueAndErr(); err == nil {
+			err = f(it.Key(), value)
+		}
+	}
+	return errors.Join(err, it.Close())
+}
+
+// dropAll removes all records of a destination.
+func (r *repair) dropAll(id store.DestID) error {
+	for _, kind := range kinds {
+		if kind == kindMeta || kind == kindExpiry {
+			continue
+		}
+		if err := r.b.DeleteRange(destKey(nil, kind, id), destKey(nil, kind, id+1), nil); err != nil {
+			return err
+		}
+	}
+	return r.write(1)
+}
+
+// dropOrphans removes what is left of messages that were lost.
+func (r *repair) dropOrphans() error {
+	if !r.lostLogs() {
+		return nil
+	}
+	if err := r.write(1); err != nil { // what was removed
+		return err
+	}
+	for _, kind := range []byte{kindBody, kindCount, kindFacts, kindPiece, kindExpiry} {
+		last, there := []byte(nil), false
+		err := r.eachNew([]byte{kind}, []byte{kind + 1}, func(key, _ []byte) error {
+			of := append([]byte{kindMessage}, key[1:]...)
+			if kind == kindExpiry {
+				of = append([]byte{kindMessage}, key[9:]...)
+			}
+			of = of[:min(len(of), seqKeySize)]
+			if !bytes.Equal(of, last) {
+				value, err := r.get(of)
+				if err != nil {
+					return err
+				}
+				last, there = of, value != nil
+			}
+			if there {
+				return nil
+			}
+			if kind == kindFacts {
+				return r.b.Delete(bytes.Clone(key), nil)
+			}
+			return r.b.SingleDelete(bytes.Clone(key), nil)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.write(1)
+}
+
+func (r *repair) get(key []byte) ([]byte, error) { return r.old.s.get(r.to, key) }
+
+// mendDest makes a destination whole, and writes its header.
+func (r *repair) mendDest(h store.Header) error {
+	d := RepairedDestination{Header: h, Copied: r.counts[h.ID], Made: r.made[h.ID]}
+	role := roleOf(&h)
+	if d.Copied != h.Count && role != log || d.Made || role == subscription && r.lostLogs() ||
+		r.old.lostOf(kindExpiry, kindBody, kindCount, kindPiece) {
+		if err := r.recount(&d, role); err != nil {
+			return err
+		}
+	}
+	if d.Lost = h.Count - d.Copied; d.Made {
+		d.Lost = -1
+	}
+	if role != log && (d.Lost != 0 || d.Copied > 0) {
+		r.tell(d)
+	}
+	if h.Subscription != nil {
+		if err := r.put(destKey(nil, kindTerms, h.ID), appendTerms(nil, termsOf(&h))); err != nil {
+			return err
+		}
+	}
+	if role == prepared {
+		d.Header = h // which tells what was sent, and not what is there
+	}
+	return r.put(destKey(nil, kindHeader, h.ID), appendHeader(nil, &d.Header))
+}
+
+// lostLogs reports whether references may be to messages that are not there.
+func (r *repair) lostLogs() bool {
+	return r.old.lostOf(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
+}
+
+// recount goes through the messages of a destination, removes those that are not whole, and counts
+// the others.
+func (r *repair) recount(d *RepairedDestination, role role) error {
+	h := &d.Header
+	h.Count, h.Bytes, d.Copied = 0, 0, 0
+	err := r.eachMessage(h.ID, func(seq store.Seq, rec []byte) error {
+		id, of := h.ID, rec
+		if isReference(rec) {
+			source, err := decodeReference(rec)
+			if err == nil {
+				id = source
+				of, err = r.get(seqKey(nil, kindMessage, source, seq))
+			}
+			if err != nil {
+				return err
+			}
+			if of == nil {
+				return r.remove(h.ID, seq, 0)
+			}
+		}
+		m, _, props, content, _, err := decodeFront(of)
+		if err != nil { // whoever reads it will tell
+			m = &message.Message{}
+		}
+		size := props + content
+		if id == h.ID && err == nil {
+			whole, err := r.hasBody(id, seq, of, size)
+			if err != nil {
+				return err
+			}
+			if !whole {
+				return r.remove(id, seq, m.Expiration)
+			}
+		}
+		h.Count, h.Bytes, d.Copied = h.Count+1, h.Bytes+m.Size()+int64(size), d.Copied+1
+		key := expiryKey(nil, store.ExpiredRef{Expiration: m.Expiration, Dest: h.ID, Seq: seq})
+		if m.Expiration == 0 || role == log || role == prepared || !r.old.lost(key) {
+			return nil
+		}
+		return r.put(key, nil)
+	})
+	return errors.Join(err, r.write(1))
+}
+
+// remove removes a message, or reference, and what it has: dropOrphans the rest.
+func (r *repair) remove(id store.DestID, seq store.Seq, expiration int64) error {
+	var err error
+	for _, kind := range []byte{kindMessage, kindBody, kindCount} {
+		err = errors.Join(err, r.b.SingleDelete(seqKey(nil, kind, id, seq), nil))
+	}
+	err = errors.Join(err, r.b.Delete(seqKey(nil, kindFacts, id, seq), nil),
+		r.b.DeleteRange(seqKey(nil, kindPiece, id, seq), seqKey(nil, kindPiece, id, seq+1), nil))
+	if ref := (store.ExpiredRef{Expiration: expiration, Dest: id, Seq: seq}); expiration != 0 {
+		err = errors.Join(err, r.b.SingleDelete(expiryKey(nil, ref), nil))
+	}
+	return errors.Join(err, r.write(batchBytes))
+}
+
+// hasBody reports whether properties and body of a message are there.
+func (r *repair) hasBody(id store.DestID, seq store.Seq, rec []byte, size uint64) (bool, error) {
+	flags, _ := binary.Uvarint(rec[1:])
+	switch {
+	case flags&flagBodyApart != 0 && r.old.lostOf(kindBody):
+		body, err := r.get(seqKey(nil, kindBody, id, seq))
+		return uint64(len(body)) == size, err
+	case flags&flagPieces != 0 && r.old.lostOf(kindCount, kindPiece):
+		value, err := r.get(seqKey(nil, kindCount, id, seq))
+		if err != nil || value == nil {
+			return false, err
+		}
+		n, _ := pieceCount(value)
+		for i := range n {
+			piece, err := r.get(pieceKey(nil, id, seq, i))
+			if err != nil || piece == nil {
+				return false, err
+			}
+			size -= uint64(len(piece))
+		}
+		return size == 0, nil
+	}
+	return true, nil
+}

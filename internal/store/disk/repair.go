@@ -1,0 +1,339 @@
+package disk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"hopwire/internal/message"
+	"hopwire/internal/rungroup"
+	"hopwire/internal/store"
+)
+
+// Repaired tells what became of a store.
+type Repaired struct {
+	// Kept is where the tables from before the repair are, with KeptBytes; "" when nothing was
+	// damaged, and nothing done.
+	Kept         string
+	KeptBytes    int64
+	Destinations []RepairedDestination // those that have, or had, messages; by name
+	Others       []string              // what else could not be read
+}
+
+// RepairedDestination tells what became of a destination's messages.
+type RepairedDestination struct {
+	Header store.Header // as it is now
+	Copied int64
+	Lost   int64 // that could not be read; of a destination that is Made anew, -1: nobody knows
+	Made   bool  // its header could not be read, and was made of its messages
+}
+
+// RepairOptions says what is repaired.
+type RepairOptions struct {
+	Dir   string
+	Metas []string // names of small facts that the store may have
+	FS    vfs.FS   // nil for the operating system's
+}
+
+// Repair copies what can be read of a store in a folder into new tables and puts these in the place
+// of the old ones, which stay beside them. Nobody may have the store open. A process that ends
+// before it leaves the store as it was, or repaired.
+func Repair(ctx context.Context, o RepairOptions) (*Repaired, error) {
+	r := &repair{o: Options{Dir: o.Dir, FS: o.FS, NoWait: true}.withDefaults(), ctx: ctx,
+		metas: o.Metas, fs: o.FS, failed: make(chan error, 1)}
+	if r.fs == nil {
+		r.fs = vfs.Default
+	}
+	if _, err := r.fs.Stat(r.fs.PathJoin(o.Dir, formatName)); err != nil {
+		return nil, message.Errorf(message.NotFound, "store %s: there is none: %w", o.Dir, err)
+	}
+	lock, holder, err := r.o.tryLock()
+	if errors.Is(err, errInUse) {
+		return nil, message.Errorf(message.Unavailable, "store %s: in use by %s: stop it first", o.Dir,
+			cmp.Or(holder, "another process"))
+	}
+	if err != nil {
+		return nil, message.Errorf(message.Unavailable, "store %s: cannot lock it: %w", o.Dir, err)
+	}
+	// What writes to a disk that failed never comes back, and keeps the lock.
+	done := make(chan error, 1)
+	g := rungroup.New(context.Background())
+	g.Go("store repair", func(context.Context) error {
+		done <- errors.Join(r.run(), lock.Close())
+		return nil
+	})
+	select {
+	case err = <-done:
+	case err = <-r.failed:
+	}
+	return &r.told, err
+}
+
+// repair is one run of Repair.
+type repair struct {
+	o      Options
+	ctx    context.Context
+	metas  []string
+	fs     vfs.FS
+	failed chan error
+
+	old  *salvage
+	to   *pebble.DB
+	b    *pebble.Batch
+	told Repaired
+
+	counts map[store.DestID]int64 // of messages that were copied
+	made   map[store.DestID]bool
+	format int
+}
+
+func (r *repair) run() (err error) {
+	if err := settle(r.fs, r.o.Dir); err != nil {
+		return r.error(err)
+	}
+	if r.format, err = checkFormat(r.fs, r.o.Dir); err != nil {
+		return err
+	}
+	from, err := r.open(dbName, true)
+	if err != nil {
+		return err
+	}
+	s := &Store{opts: r.o, db: from, failed: make(chan struct{})}
+	r.old = &salvage{s: s, asks: mostAsks}
+	err = r.replace()
+	return errors.Join(err, from.Close())
+}
+
+// replace does what is left once the old tables are open.
+func (r *repair) replace() error {
+	first := []byte{0}
+	_, err := r.old.until(first, lastKey, func(_, _ []byte) error { return r.ctx.Err() })
+	switch {
+	case err == nil:
+		return nil // nothing is damaged
+	case !pebble.IsCorruptionError(err):
+		return r.error(err)
+	}
+	if err := r.hasRoom(); err != nil {
+		return err
+	}
+	if r.to, err = r.open(newName, false); err != nil {
+		return err
+	}
+	r.b = r.to.NewBatch()
+	if err = r.copy(); err == nil {
+		err = r.mend()
+	}
+	if err == nil {
+		err = r.write(0)
+	}
+	if err == nil {
+		err = r.to.Flush()
+	}
+	if err = errors.Join(err, r.to.Close()); err != nil {
+		return r.error(errors.Join(err, r.fs.RemoveAll(r.path(newName))))
+	}
+	kept := damagedName + time.Now().Format("20060102-150405")
+	if err := swap(r.fs, r.o.Dir, kept); err != nil {
+		return r.error(err)
+	}
+	r.told.Kept = r.path(kept)
+	return nil
+}
+
+var lastKey = []byte{0xff}
+
+func (r *repair) path(name string) string { return r.fs.PathJoin(r.o.Dir, name) }
+
+func (r *repair) error(err error) error {
+	if r.ctx.Err() != nil || message.KindOf(err) == message.Corrupt {
+		return err
+	}
+	return message.Errorf(message.Unavailable, "store %s: cannot repair it: %w", r.o.Dir, oneLine{err})
+}
+
+// open opens the old tables, or new ones.
+func (r *repair) open(name string, old bool) (*pebble.DB, error) {
+	s := &Store{opts: r.o, failed: make(chan struct{}), schedule: newSchedule(func() int { return 0 })}
+	s.opts.OnFatal = r.broken
+	s.opts.MemTableBytes = defaultMemTable
+	never := make(chan struct{})
+	s.fs = patientFS{r.fs, hasty{r.broken}, &suspects{stop: never, all: true, tell: func(error) {}}}
+	po := s.pebbleOptions(s.fs)
+	if po.ReadOnly = old; old {
+		po.FS = soundFS{r.fs, s.fs.suspects}
+		po.ErrorIfNotExists = true
+	} else {
+		po.DisableWAL = true
+	}
+	db, err := pebble.Open(r.path(name), po)
+	if pebble.IsCorruptionError(err) {
+		return nil, message.Errorf(message.Corrupt, "store %s: what tells of its tables, or its log, is"+
+			" damaged, and nothing can be copied: put a copy of the folder from before the damage in its"+
+			" place: %w", r.o.Dir, oneLine{err})
+	}
+	if err != nil {
+		return nil, r.error(err)
+	}
+	return db, nil
+}
+
+// broken ends the repair.
+func (r *repair) broken(err error) {
+	select {
+	case r.failed <- r.error(err):
+	default: // it was told
+	}
+}
+
+// hasty is the patience of a repair, which has none.
+type hasty struct{ fail func(error) }
+
+func (hasty) begin()      {}
+func (hasty) end()        {}
+func (hasty) pause() bool { return false }
+func (hasty) spare() bool { return true }
+
+// broken implements patience.
+func (h hasty) broken(err error) {
+	h.fail(err)
+	select {}
+}
+
+// soundFS gives tables whose blocks are looked at.
+type soundFS struct {
+	vfs.FS
+	suspects *suspects
+}
+
+// Open implements vfs.FS.
+func (fs soundFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.Open(name, opts...)
+	if err != nil || !strings.HasSuffix(name, ".sst") {
+		return f, err
+	}
+	return &tableFile{f, name, fs.suspects, fs.suspects.mark(name), false}, nil
+}
+
+// roomBeside is what must be free beside the copy.
+const roomBeside = 64 << 20
+
+// hasRoom refuses what the disk may be too small for.
+func (r *repair) hasRoom() error {
+	m := r.old.s.db.Metrics()
+	need := m.Total().TablesSize + int64(m.WAL.Size) + roomBeside
+	r.told.KeptBytes = int64(m.DiskSpaceUsage())
+	usage, err := r.fs.GetDiskUsage(r.o.Dir)
+	if err != nil {
+		return r.error(err)
+	}
+	if free := int64(min(usage.AvailBytes, 1<<62)); free < need {
+		return message.Errorf(message.Limit, "store %s: a repair may need %d MiB beside it and %d MiB"+
+			" are free; free some space, or move the folder to a larger disk", r.o.Dir, need>>20, free>>20)
+	}
+	return nil
+}
+
+// put writes a record to the new tables.
+func (r *repair) put(key, value []byte) error {
+	return errors.Join(r.b.Set(key, value, nil), r.write(batchBytes))
+}
+
+// batchBytes is how much is written at once.
+const batchBytes = 1 << 20
+
+// write writes what was put when it is more than so many bytes.
+func (r *repair) write(most int) error {
+	if r.b.Len() < most {
+		return nil
+	}
+	if err := errors.Join(r.b.Commit(pebble.NoSync), r.b.Close(), r.ctx.Err()); err != nil {
+		return err
+	}
+	r.b = r.to.NewBatch()
+	return nil
+}
+
+// copy copies all that can be read but headers and terms, which mend writes.
+func (r *repair) copy() error {
+	if err := r.old.readHeaders(); err != nil {
+		return err
+	}
+	r.counts = map[store.DestID]int64{}
+	take := func(key, value []byte) error {
+		if key[0] == kindMessage && len(key) == seqKeySize {
+			r.counts[destOf(key)]++
+		}
+		return r.put(key, value)
+	}
+	for _, part := range [][2][]byte{{{0}, {kindHeader}}, {{kindHeader + 1}, {kindTerms}},
+		{{kindTerms + 1}, lastKey}} {
+		if err := r.old.each(part[0], part[1], take); err != nil {
+			return err
+		}
+	}
+	for _, name := range r.metas {
+		key := metaKey(name)
+		if !r.old.lost(key) {
+			continue
+		}
+		value, err := r.old.s.get(r.old.s.db, key)
+		if message.KindOf(err) == message.Corrupt {
+			r.told.Others = append(r.told.Others, "the fact "+name+" could not be read")
+			continue
+		}
+		if err == nil && value != nil {
+			err = r.put(key, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, x := range []struct {
+		kinds []byte
+		what  string
+	}{
+		{[]byte{kindReceipt, kindMark}, "receipts of what peers forwarded"},
+		{[]byte{kindNumbers}, "numbers of producers"},
+	} {
+		if r.old.lostOf(x.kinds...) {
+			r.told.Others = append(r.told.Others, x.what+" may be lost: what is sent again may be there"+
+				" twice")
+		}
+	}
+	if r.old.lostOf(kindFacts) {
+		r.told.Others = append(r.told.Others,
+			"redelivery counts may be lost: those of some messages begin anew")
+	}
+	return r.write(1)
+}
+
+// tell notes what became of a destination.
+func (r *repair) tell(d RepairedDestination) {
+	at, _ := slices.BinarySearchFunc(r.told.Destinations, d, func(a, b RepairedDestination) int {
+		return cmp.Or(strings.Compare(nameOf(&a.Header), nameOf(&b.Header)),
+			cmp.Compare(a.Header.ID, b.Header.ID))
+	})
+	r.told.Destinations = slices.Insert(r.told.Destinations, at, d)
+}
+
+// nameOf names a destination for people.
+func nameOf(h *store.Header) string {
+	switch {
+	case h.Prepared != nil:
+		return "transaction " + h.Prepared.ID.String()
+	case h.Subscription != nil:
+		return fmt.Sprintf("durable subscription %s of %s", h.Subscription.Name, h.Subscription.ClientID)
+	}
+	return h.Destination.String()
+}
+
+// Name names the destination for people.
+func (d *RepairedDestination) Name() string { return nameOf(&d.Header) }

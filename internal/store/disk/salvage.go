@@ -1,0 +1,319 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+)
+
+// salvage reads a damaged store. An iterator that comes to a damaged block ends; where it can be
+// read again behind that is searched for as damage.go does, with keys taken as numbers. Such a gap
+// hides more than the block has: newer records of the same keys, and others between them, that lie
+// in other tables. Those are asked for one by one where their keys can be listed.
+type salvage struct {
+	s       *Store // whose db is read
+	headers map[store.DestID]store.Header
+	gaps    []gap // sorted for each kind
+	asks    int   // that may still be made for keys in gaps
+}
+
+// gap is a range of keys [lo, hi) of which nothing can be read.
+type gap struct{ lo, hi []byte }
+
+// mostAsks bounds how many keys in gaps are asked for, each for some 10 µs.
+const mostAsks = 3_000_000
+
+// lost reports whether a key lies in a gap.
+func (v *salvage) lost(key []byte) bool {
+	return slices.ContainsFunc(v.gaps, func(g gap) bool {
+		return bytes.Compare(key, g.lo) >= 0 && bytes.Compare(key, g.hi) < 0
+	})
+}
+
+// lostOf reports whether any record of one of the kinds may be lost.
+func (v *salvage) lostOf(kinds ...byte) bool {
+	return slices.ContainsFunc(kinds, func(kind byte) bool { return len(v.gapsOf(kind)) > 0 })
+}
+
+// gapsOf gives the parts of gaps that have keys of a kind.
+func (v *salvage) gapsOf(kind byte) (out []gap) {
+	for _, g := range v.gaps {
+		if lo, hi := clip(g, kind); bytes.Compare(lo, hi) < 0 {
+			out = append(out, gap{lo, hi})
+		}
+	}
+	return out
+}
+
+func clip(g gap, kind byte) (lo, hi []byte) {
+	lo, hi = g.lo, g.hi
+	if first := []byte{kind}; bytes.Compare(lo, first) < 0 {
+		lo = first
+	}
+	if last := []byte{kind + 1}; bytes.Compare(hi, last) > 0 {
+		hi = last
+	}
+	return lo, hi
+}
+
+// each gives f all that can be read of [lo, hi), in order but for what was hidden by gaps.
+func (v *salvage) each(lo, hi []byte, f func(key, value []byte) error) error {
+	for bytes.Compare(lo, hi) < 0 {
+		read, err := v.until(lo, hi, f)
+		if err == nil || !pebble.IsCorruptionError(err) {
+			return err
+		}
+		to, err := v.behind(read, hi)
+		if err != nil {
+			return err
+		}
+		if err := v.ask(gap{read, to}, f); err != nil {
+			return err
+		}
+		lo = to
+	}
+	return nil
+}
+
+// until reads until it comes to damage, which begins at the key that it gives.
+func (v *salvage) until(lo, hi []byte, f func(key, value []byte) error) (at []byte, err error) {
+	it, err := v.s.db.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	if err != nil {
+		return lo, err
+	}
+	defer it.Close()
+	at = append([]byte(nil), lo...)
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return append(at[:0], it.Key()...), err
+		}
+		if err := f(it.Key(), value); err != nil {
+			return nil, err
+		}
+		at = append(append(at[:0], it.Key()...), 0)
+	}
+	return at, it.Error()
+}
+
+// keyWidth is how many bytes of a key are looked at to find the end of a gap.
+const keyWidth = 96
+
+// widths are the lengths of keys, of kinds of which all have one length.
+var widths = map[byte]int{kindBody: seqKeySize, kindCount: seqKeySize, kindFacts: seqKeySize,
+	kindMessage: seqKeySize, kindPiece: pieceKeySize, kindExpiry: expirySize, kindHeader: destKeySize}
+
+// behind gives the first key behind damage at from, hi at the latest.
+func (v *salvage) behind(from, hi []byte) ([]byte, error) {
+	if width := widths[from[0]]; width > 0 {
+		to, err := v.search(from, hi, width)
+		if err != nil || len(to) > 0 && to[0] == from[0] {
+			return to, err
+		}
+	}
+	return v.search(from, hi, keyWidth)
+}
+
+// search gives the first key behind damage at from that has no more than width bytes, hi at the
+// latest.
+func (v *salvage) search(from, hi []byte, width int) ([]byte, error) {
+	can := func(n *big.Int) (bool, error) {
+		at := keyOf(n)
+		it, err := v.s.db.NewIter(&pebble.IterOptions{LowerBound: at, UpperBound: hi})
+		if err != nil {
+			return false, v.s.readError(err)
+		}
+		return v.s.readable(it)
+	}
+	unit := new(big.Int).Lsh(big.NewInt(1), uint(8*(keyWidth-width)))
+	bad, end := numbered(from[:min(len(from), width)]), numbered(hi)
+	good, step := end, unit
+	for start := bad; ; step = new(big.Int).Lsh(step, 1) {
+		at := new(big.Int).Add(start, step)
+		if at.Cmp(end) >= 0 {
+			break
+		}
+		ok, err := can(at)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			good = at
+			break
+		}
+		bad = at
+	}
+	for {
+		half := new(big.Int).Sub(good, bad)
+		if half.Cmp(unit) <= 0 {
+			break
+		}
+		half.Div(half, unit) // so many units there are
+		mid := half.Add(half.Mul(half.Rsh(half, 1), unit), bad)
+		switch ok, err := can(mid); {
+		case err != nil:
+			return nil, err
+		case ok:
+			good = mid
+		default:
+			bad = mid
+		}
+	}
+	if good.Cmp(end) >= 0 {
+		return hi, nil
+	}
+	return keyOf(good), nil
+}
+
+// numbered takes the first keyWidth bytes of a key as a number.
+func numbered(key []byte) *big.Int {
+	wide := make([]byte, keyWidth)
+	copy(wide, key)
+	return new(big.Int).SetBytes(wide)
+}
+
+// keyOf is the first key with a number.
+func keyOf(n *big.Int) []byte {
+	return bytes.TrimRight(n.FillBytes(make([]byte, keyWidth)), "\x00")
+}
+
+// kinds are those of records, in the order of keys.
+var kinds = []byte{kindMeta, kindReceipt, kindBody, kindCount, kindFacts, kindExpiry, kindHeader,
+	kindMessage, kindNumbers, kindPiece, kindMark, kindTerms}
+
+// ask gives f what there is of a gap, and notes the rest.
+func (v *salvage) ask(g gap, f func(key, value []byte) error) error {
+	for _, kind := range kinds {
+		lo, hi := clip(g, kind)
+		if bytes.Compare(lo, hi) >= 0 {
+			continue
+		}
+		from, bad := lo, false
+		whole, err := v.list(kind, lo, hi, func(key []byte) error {
+			value, done, err := v.s.db.Get(key)
+			switch {
+			case err == nil:
+				err = errors.Join(f(key, value), done.Close())
+			case errors.Is(err, pebble.ErrNotFound):
+				err = nil
+			case pebble.IsCorruptionError(err):
+				bad = true
+				return nil
+			}
+			if bad {
+				v.note(from, key)
+			}
+			from, bad = append(bytes.Clone(key), 0), false
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if bad || !whole {
+			v.note(from, hi)
+		}
+	}
+	return nil
+}
+
+func (v *salvage) note(lo, hi []byte) {
+	v.gaps = append(v.gaps, gap{bytes.Clone(lo), bytes.Clone(hi)})
+}
+
+// list gives, in order, the keys of a kind that may be between two; it reports whether all.
+func (v *salvage) list(kind byte, lo, hi []byte, f func(key []byte) error) (whole bool, err error) {
+	first, last := destOf(lo), store.DestID(math.MaxUint64)
+	if hi[0] == kind {
+		last = destOf(hi)
+	}
+	within := func(key []byte) error {
+		v.asks--
+		if bytes.Compare(key, lo) < 0 || bytes.Compare(key, hi) >= 0 {
+			return nil
+		}
+		return f(key)
+	}
+	switch kind {
+	case kindHeader:
+		for n := store.DestID(0); n <= min(last-first, mostIDs) && v.asks > 0; n++ {
+			if err := within(destKey(nil, kind, first+n)); err != nil {
+				return false, err
+			}
+		}
+		return last-first <= mostIDs && v.asks > 0, nil
+	case kindBody, kindCount, kindFacts, kindMessage:
+	default:
+		return false, nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(v.headers)) {
+		if id < first || id > last {
+			continue
+		}
+		h := v.headers[id]
+		from, to := h.Head, h.Reserved
+		if id == first {
+			from = max(from, tailOf(lo))
+		}
+		if id == last {
+			to = min(to, tailOf(hi)+1)
+		}
+		for seq := from; seq < to && v.asks > 0; seq++ {
+			if err := within(seqKey(nil, kind, id, seq)); err != nil {
+				return false, err
+			}
+		}
+	}
+	return v.asks > 0 && !v.lostOf(kindHeader), nil
+}
+
+// mostIDs bounds how many numbers of destinations are asked for in one gap. They are given out one
+// by one.
+const mostIDs = 50_000
+
+// destOf gives the destination of a key that may be short, as the end of a gap is.
+func destOf(key []byte) store.DestID {
+	var wide [8]byte
+	if len(key) > 0 {
+		copy(wide[:], key[1:])
+	}
+	return store.DestID(binary.BigEndian.Uint64(wide[:]))
+}
+
+// tailOf gives the sequence of a key that may be short.
+func tailOf(key []byte) store.Seq {
+	var wide [8]byte
+	if len(key) > destKeySize {
+		copy(wide[:], key[destKeySize:])
+	}
+	return store.Seq(binary.BigEndian.Uint64(wide[:]))
+}
+
+// readHeaders reads all headers that can be read. Those whose terms cannot be read are not among
+// them.
+func (v *salvage) readHeaders() error {
+	v.headers = map[store.DestID]store.Header{}
+	return v.each([]byte{kindHeader}, []byte{kindHeader + 1}, func(key, value []byte) error {
+		if len(key) != destKeySize {
+			return nil
+		}
+		id := destOf(key)
+		h, senseless := decodeHeader(id, value)
+		switch err := v.s.joinTerms(v.s.db, &h); {
+		case senseless != nil || message.KindOf(err) == message.Corrupt: // as if it was not there
+		case err != nil:
+			return err
+		default:
+			v.headers[id] = h
+		}
+		return nil
+	})
+}
