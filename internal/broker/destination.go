@@ -27,6 +27,9 @@ func NextDest(st interface {
 	return store.DestID(n), err
 }
 
+// Metas are the names of the small facts that brokers keep in their stores.
+func Metas() []string { return []string{metaNextDest, metaNextSequence, metaPeers, metaPatience} }
+
 // DropAll gives the changes that empty a store; next is its NextDest. What the store still has of
 // these destinations names none that is made later: their numbers are not given again.
 func DropAll(headers []store.Header, next store.DestID) []store.Op {

@@ -44,6 +44,8 @@ type grammar struct {
 	Delete        deleteCommand        `cmd:"" help:"Delete a queue or topic that nobody uses."`
 	RemoveDurable removeDurableCommand `cmd:"" help:"End a durable subscription."`
 
+	Repair repairCommand `cmd:"" help:"Rebuild a stopped broker's store from what can be read."`
+
 	Transactions transactionsCommand `cmd:"" help:"Show or end prepared XA transactions."`
 
 	Producer producerCommand `cmd:"" help:"Send messages to a broker, Hopwire or ActiveMQ."`

@@ -39,6 +39,12 @@ var words = kong.Vars{
 		" The file needs a PropertyPlaceholderConfigurer bean for that, as in ActiveMQ; what that" +
 		" bean's property files define comes first.",
 
+	"repairHelp": `The broker must be stopped. What can be read is copied into a new store, which
+takes the place of the old one; that stays beside it, so there must be as much room again.
+What cannot be read is counted for each destination. A store without damage is left as it is.
+Exit codes: 0 when it is repaired, or nothing is damaged; 2 for a wrong file; 3 when the broker
+runs.`,
+
 	"producerPersistent": "Messages survive the broker's end. So if left out; --persistent=false" +
 		" sends non-persistent ones.",
 	"producerSleep":      "Milliseconds between two messages.",

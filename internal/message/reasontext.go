@@ -90,7 +90,7 @@ var reasonTexts = map[Reason]reasonText{
 	OfflineTimeout: {"their durable subscription's consumer stayed away", ""},
 	ConnectionGone: {"their client's connection is gone", ""},
 	Unreadable: {"they cannot be read: the disk damaged them",
-		"hopwire purge, which removes them, or a copy of the store's folder from before the damage"},
+		"hopwire repair FILE, with the broker stopped; hopwire purge removes them, and nothing else"},
 	TransactionLimit:   {"too many transactions, or sends in one", ""},
 	Purged:             {"they were purged by hand", ""},
 	DestinationRemoved: {"it was removed, by a client or by hand", ""},

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"hopwire"
+	"hopwire/internal/plural"
+)
+
+// repairCommand is hopwire repair.
+type repairCommand struct {
+	Files []string `arg:"" name:"file" help:"${startFile}"`
+
+	Compat int               `help:"${startCompat}" enum:"0,5,6" default:"0"`
+	Define map[string]string `short:"D" mapsep:"none" placeholder:"NAME=VALUE" help:"${startDefine}"`
+}
+
+// Help is what the help of the command ends with.
+func (repairCommand) Help() string { return words["repairHelp"] }
+
+// Run repairs the stores of brokers that do not run.
+func (c *repairCommand) Run(ctx context.Context, s *streams) error {
+	var setups []*hopwire.Setup
+	for _, f := range c.Files {
+		file, err := fileOf(f)
+		if err != nil {
+			return err
+		}
+		// What the file says of access is not asked here: nothing listens.
+		setup, err := hopwire.Load(file, hopwire.Options{Compat: c.Compat, Defines: c.Define,
+			IgnoreSecurity: true, IgnoreUnknownPlugins: true, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			return fileError{err}
+		}
+		setups = append(setups, setup)
+	}
+	if err := distinct(setups); err != nil {
+		return err
+	}
+	for _, setup := range setups {
+		r, err := setup.Repair(ctx)
+		if err != nil {
+			return err
+		}
+		tellRepaired(s.out, setup, r)
+	}
+	return nil
+}
+
+// tellRepaired tells what became of a store.
+func tellRepaired(out io.Writer, setup *hopwire.Setup, r *hopwire.Repaired) {
+	fmt.Fprintf(out, "broker %s, store %s", setup.Name(), setup.Folder())
+	if r.Kept == "" {
+		fmt.Fprintln(out, ": nothing to repair")
+		return
+	}
+	copied, lost, whole := int64(0), int64(0), 0
+	fmt.Fprintln(out)
+	for i := range r.Destinations {
+		d := &r.Destinations[i]
+		copied += d.Copied
+		switch {
+		case d.Made:
+			fmt.Fprintf(out, "  %s: %s copied; how many there were is not known, as its header could not"+
+				" be read\n", d.Name(), plural.Of(d.Copied, "message"))
+		case d.Lost > 0:
+			lost += d.Lost
+			fmt.Fprintf(out, "  %s: %s copied, %d could not be read\n", d.Name(),
+				plural.Of(d.Copied, "message"), d.Lost)
+		default:
+			whole++
+		}
+	}
+	for _, line := range r.Others {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+	if whole > 0 {
+		fmt.Fprintf(out, "  %s whole\n", plural.Form(whole, "1 destination is", fmt.Sprintf(
+			"%d destinations are", whole)))
+	}
+	fmt.Fprintf(out, "  in all %s copied, %d could not be read\n", plural.Of(copied, "message"), lost)
+	fmt.Fprintf(out, "  the store from before (%d MiB) is in %s; when nobody needs it any more: rm"+
+		" -r %s\n", (r.KeptBytes+1<<20-1)>>20, r.Kept, r.Kept)
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hopwire/test/interop/broker"
+	"hopwire/test/need"
+)
+
+// The store of a broker that was stopped is repaired by its file, if it is damaged.
+func TestADamagedStoreIsRepairedByItsFile(t *testing.T) {
+	t.Setenv("TMPDIR", need.ShortDir(t))
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b", Persistent: true})
+	file := filepath.Join(b.Dir(), "activemq.xml")
+	at := "--brokerUrl=" + b.URL()
+	expect(t, exitDone, `sent 5000`, "producer", at, "--messageCount", "5000", "ORDERS")
+	expect(t, exitDone, `sent 10`, "producer", at, "--messageCount", "10", "OTHER")
+	expect(t, exitUnavailable, `^hopwire: store \S+: in use by pid \d+ .*: stop it first\n$`,
+		"repair", file)
+	for range 2 { // a start brings the log of the last run into a table
+		b.Stop()
+		b.Restart()
+	}
+	b.Stop()
+	expect(t, exitDone, `^broker b, store \S+: nothing to repair\n$`, "repair", file)
+	var name string
+	var data []byte
+	tables, err := filepath.Glob(filepath.Join(b.Dir(), "*", "*", "db", "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		if got, err := os.ReadFile(table); err == nil && len(got) > len(data) {
+			name, data = table, got
+		}
+	}
+	if len(data) < 100_000 {
+		t.Fatalf("the largest of %q has %d bytes", tables, len(data))
+	}
+	data[len(data)/2] ^= 0x55
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, exitDone, `^broker b, store \S+\n`+
+		`  queue://ORDERS: \d+ messages copied, \d+ could not be read\n`+
+		`  1 destination is whole\n`+
+		`  in all \d+ messages copied, \d+ could not be read\n`+
+		`  the store from before \(\d+ MiB\) is in \S+/db\.damaged-\d{8}-\d{6}; when nobody needs it any`+
+		` more: rm -r \S+\n$`, "repair", file)
+	expect(t, exitDone, `: nothing to repair\n$`, "repair", file)
+	b.Restart()
+	expect(t, exitDone, `received 10 `, "consumer", at, "--messageCount", "10", "OTHER")
+	expect(t, exitUsage, `no/such.xml`, "repair", "no/such.xml")
+}
