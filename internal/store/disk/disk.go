@@ -108,6 +108,7 @@ func (s *Store) open(fs vfs.FS) error {
 			}
 			return message.Errorf(kind, "store %s: cannot open it: %w", s.opts.Dir, err)
 		}
+		s.schedule.begin()
 		return nil
 	})
 	if err == nil {

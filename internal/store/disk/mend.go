@@ -95,7 +95,7 @@ func (r *repair) remadeHeader(id store.DestID) (h *store.Header, err error) {
 		default:
 			h.Destination, named = m.Destination, m.Destination.Name != ""
 		}
-		return nil
+		return nil //nolint:nilerr // as above
 	})
 	if errors.Is(err, errUnnamed) || err == nil && !named {
 		return nil, nil

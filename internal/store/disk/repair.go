@@ -182,6 +182,7 @@ func (r *repair) open(name string, old bool) (*pebble.DB, error) {
 	if err != nil {
 		return nil, r.error(err)
 	}
+	s.schedule.begin()
 	return db, nil
 }
 

@@ -314,6 +314,6 @@ func (v *salvage) readHeaders() error {
 		default:
 			v.headers[id] = h
 		}
-		return nil
+		return nil //nolint:nilerr // as above
 	})
 }

@@ -41,6 +41,7 @@ type schedule struct {
 	granting sync.Mutex // held while the database is asked what it wants
 	mu       sync.Mutex
 	running  int
+	opened   bool // pebble's Open, which waits for compactions, is over
 	over     bool
 	fails    int
 	all      int64 // of them
@@ -68,6 +69,14 @@ func (s *schedule) metDamage() {
 	s.until = now.Add(min(pauseLeast<<s.fails, pauseMost))
 	s.fails = min(s.fails+1, 10)
 	s.all++
+}
+
+// begin lets compactions begin, when the database is open.
+func (s *schedule) begin() {
+	s.mu.Lock()
+	s.opened = true
+	s.mu.Unlock()
+	s.UpdateGetAllowedWithoutPermission()
 }
 
 // failures is how many compactions met damage.
@@ -119,7 +128,7 @@ func (s *schedule) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 
 // mayRun reports whether one more compaction may run now. s.mu is held.
 func (s *schedule) mayRun() bool {
-	return !s.over && time.Now().After(s.until) &&
+	return s.opened && !s.over && time.Now().After(s.until) &&
 		s.running < s.db.GetAllowedWithoutPermission()+s.stays()
 }
 

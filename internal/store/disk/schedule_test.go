@@ -29,6 +29,11 @@ func TestCompactionsPauseAfterDamage(t *testing.T) {
 		s := newSchedule(func() int { return stays })
 		s.Register(1, w)
 		time.Sleep(time.Second)
+		if w.begun != 0 {
+			t.Error("one runs before the database is open")
+		}
+		s.begin()
+		time.Sleep(time.Second)
 		if w.begun != 1 {
 			t.Errorf("%d run", w.begun)
 		}
