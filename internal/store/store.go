@@ -83,7 +83,8 @@ type Subscription struct {
 type Key = message.ReceiptKey
 
 // Receipt remembers that an arrival from a peer was taken. N orders the receipts of one
-// (destination, peer) and is never reused.
+// (destination, peer), from 1 on, and is never reused. They need not be put in this order: one may
+// wait for room that others do not need.
 type Receipt struct {
 	N   uint64
 	Key Key
@@ -151,9 +152,11 @@ const (
 	// prepared branch.
 	DeleteMessage
 	SetRedelivery // Dest, Seq, Count: of a stored message or reference
-	PutReceipt    // Dest, Peer, Receipt: refused (Internal) unless N rises
-	DropReceipts  // Dest, Peer: all with N < Receipt.N
-	PutMeta       // Name, Value; a nil Value deletes
+	// PutReceipt uses Dest, Peer, Receipt. It is refused (Internal) unless N is new: not put before,
+	// below no number that was dropped, nor below Next as it was when the store was opened.
+	PutReceipt
+	DropReceipts // Dest, Peer: all with N < Receipt.N
+	PutMeta      // Name, Value; a nil Value deletes
 	// PutReference uses Dest, Seq, Source, Expiration: message Seq of the subscription Dest is the
 	// one that the log Source has at Seq, put earlier or in the same batch. A key is written once.
 	// Deleting it leaves the log alone. A log is dropped with, or after, all references to it.

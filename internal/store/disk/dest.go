@@ -95,7 +95,10 @@ func (p span) meets(from, to store.Seq) bool { return p.lo < p.hi && from < p.hi
 type receipts struct {
 	low  uint64 // the mark: those below it are dropped
 	laid uint64 // those below it are under a range tombstone
-	next uint64 // all were given out below it
+	next uint64 // none was put at or above it
+	// No number below base may come, nor one of put, all of which are above base.
+	base uint64
+	put  map[uint64]struct{}
 	// blind: low and next cannot be read. The numbers that come are the broker's, who was told.
 	blind bool
 }

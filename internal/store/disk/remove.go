@@ -3,6 +3,7 @@ package disk
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 
@@ -263,6 +264,7 @@ func (a *applier) receiptsOf(w *work, peer message.BrokerID) (*receipts, error) 
 		p.next = binary.BigEndian.Uint64(key[len(key)-8:]) + 1
 	}
 	err = it.Close()
+	p.base = max(1, p.next)
 	if p.blind = blind || pebble.IsCorruptionError(err); err != nil && !p.blind {
 		return nil, a.s.readError(err)
 	}
@@ -279,15 +281,44 @@ func (a *applier) putReceipt(op *store.Op) error {
 	if err != nil {
 		return err
 	}
-	if op.Receipt.N < p.next && !p.blind {
+	if !p.take(op.Receipt.N) && !p.blind {
 		return message.Errorf(message.Internal,
-			"store: receipt %d of destination %d and peer %s was put after %d",
-			op.Receipt.N, op.Dest, op.Peer, p.next-1)
+			"store: receipt %d of destination %d and peer %s was put before or dropped",
+			op.Receipt.N, op.Dest, op.Peer)
 	}
-	p.next = max(p.next, op.Receipt.N+1)
 	a.key = receiptKey(a.key[:0], op.Dest, op.Peer, op.Receipt.N)
 	a.set(a.key, op.Receipt.Key[:])
 	return nil
+}
+
+// take reports whether a number may be put, and notes that it is.
+func (p *receipts) take(n uint64) bool {
+	if _, put := p.put[n]; put || n < p.base {
+		return false
+	}
+	p.next = max(p.next, n+1)
+	if n == p.base {
+		p.raise(n + 1)
+		return true
+	}
+	if p.put == nil {
+		p.put = map[uint64]struct{}{}
+	}
+	p.put[n] = struct{}{}
+	return true
+}
+
+// raise lets no number below one come any more.
+func (p *receipts) raise(n uint64) {
+	if n > p.base+1 {
+		maps.DeleteFunc(p.put, func(put uint64, _ struct{}) bool { return put < n })
+	}
+	for p.base = max(p.base, n); ; p.base++ {
+		if _, put := p.put[p.base]; !put {
+			return
+		}
+		delete(p.put, p.base)
+	}
 }
 
 // noteDrop raises a peer's mark; it is written once for all drops of an Apply.
@@ -305,6 +336,7 @@ func (a *applier) noteDrop(op *store.Op) error {
 		return nil
 	}
 	p.low = low
+	p.raise(low)
 	if !slices.Contains(w.drops, op.Peer) {
 		w.drops = append(w.drops, op.Peer)
 	}

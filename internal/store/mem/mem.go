@@ -60,12 +60,14 @@ func (s *Store) CrashClone(keep int) *Store {
 	c := &Store{capacity: s.capacity, reserve: s.reserve, damage: maps.Clone(s.damage)}
 	if s.durable == nil {
 		c.now = s.now.clone()
+		c.now.opened()
 		return c
 	}
 	c.now = s.durable.clone()
 	for _, b := range s.unsynced[:min(keep, len(s.unsynced))] {
 		_ = c.now.apply(b)
 	}
+	c.now.opened()
 	c.durable = c.now.clone()
 	return c
 }
@@ -157,7 +159,7 @@ func (s *Store) Receipts(id store.DestID) (out store.Receipts, err error) {
 		return out, s.open()
 	}
 	for _, peer := range slices.Sorted(maps.Keys(d.receipts)) {
-		p := *d.receipts[peer]
+		p := d.receipts[peer].PeerReceipts
 		p.List = slices.Clone(p.List)
 		out.Peers = append(out.Peers, p)
 	}

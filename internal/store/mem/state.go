@@ -15,8 +15,14 @@ type dest struct {
 	log      bool          // known from the begin of the batch that puts the first header
 	prepared bool          // likewise: it keeps what a prepared branch sent
 	msgs     list
-	receipts map[message.BrokerID]*store.PeerReceipts
+	receipts map[message.BrokerID]*receipts
 	numbers  map[message.ProducerID]*message.Numbers
+}
+
+// receipts are those of one peer.
+type receipts struct {
+	store.PeerReceipts
+	low uint64 // none is put below it
 }
 
 // state is what a store holds at one moment.
@@ -283,20 +289,27 @@ func (s *state) drop(id store.DestID) {
 func (s *state) putReceipt(op *store.Op) error {
 	d := s.dest(op.Dest)
 	if d.receipts == nil {
-		d.receipts = map[message.BrokerID]*store.PeerReceipts{}
+		d.receipts = map[message.BrokerID]*receipts{}
 	}
 	p := d.receipts[op.Peer]
 	if p == nil {
-		p = &store.PeerReceipts{Peer: op.Peer}
+		p = &receipts{PeerReceipts: store.PeerReceipts{Peer: op.Peer}}
 		d.receipts[op.Peer] = p
 	}
-	if op.Receipt.N < p.Next {
+	i, put := p.find(op.Receipt.N)
+	if put || op.Receipt.N < max(1, p.low) {
 		return message.Errorf(message.Internal,
-			"store: receipt %d of destination %d and peer %s was put after %d",
-			op.Receipt.N, op.Dest, op.Peer, p.Next-1)
+			"store: receipt %d of destination %d and peer %s was put before or dropped",
+			op.Receipt.N, op.Dest, op.Peer)
 	}
-	p.List, p.Next = append(p.List, op.Receipt), op.Receipt.N+1
+	p.List, p.Next = slices.Insert(p.List, i, op.Receipt), max(p.Next, op.Receipt.N+1)
 	return nil
+}
+
+// find gives the index of the first receipt whose number is at least n, and whether that is it.
+func (p *receipts) find(n uint64) (int, bool) {
+	return slices.BinarySearchFunc(p.List, n,
+		func(r store.Receipt, n uint64) int { return cmp.Compare(r.N, n) })
 }
 
 func (s *state) dropReceipts(op *store.Op) {
@@ -305,9 +318,8 @@ func (s *state) dropReceipts(op *store.Op) {
 		return
 	}
 	p := d.receipts[op.Peer]
-	i, _ := slices.BinarySearchFunc(p.List, op.Receipt.N,
-		func(r store.Receipt, n uint64) int { return cmp.Compare(r.N, n) })
-	p.List = p.List[i:]
+	i, _ := p.find(op.Receipt.N)
+	p.List, p.low = p.List[i:], max(p.low, min(op.Receipt.N, p.Next))
 }
 
 func (s *state) putNumber(op *store.Op) {
@@ -429,6 +441,15 @@ func (s *state) headers() []store.Header {
 	return out
 }
 
+// opened notes that a store begins with what is there.
+func (s *state) opened() {
+	for _, d := range s.dests {
+		for _, p := range d.receipts {
+			p.low = p.Next
+		}
+	}
+}
+
 func (s *state) clone() *state {
 	c := &state{
 		dests:    make(map[store.DestID]*dest, len(s.dests)),
@@ -441,10 +462,11 @@ func (s *state) clone() *state {
 	for id, d := range s.dests {
 		cd := &dest{header: d.header, log: d.log, prepared: d.prepared, msgs: d.msgs.clone()}
 		if d.receipts != nil {
-			cd.receipts = make(map[message.BrokerID]*store.PeerReceipts, len(d.receipts))
+			cd.receipts = make(map[message.BrokerID]*receipts, len(d.receipts))
 			for peer, p := range d.receipts {
-				cd.receipts[peer] = &store.PeerReceipts{Peer: peer, Next: p.Next,
-					List: slices.Clone(p.List)}
+				c := *p
+				c.List = slices.Clone(p.List)
+				cd.receipts[peer] = &c
 			}
 		}
 		if d.numbers != nil {

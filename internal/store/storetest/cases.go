@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -101,29 +102,56 @@ func putsNeedHeader(t *testing.T, fresh func() World) {
 	}
 }
 
-// receiptNumbersOnlyRise drops all receipts of a peer, with more than there are, and puts on.
-func receiptNumbersOnlyRise(t *testing.T, w World) {
+// receiptNumbersAreNew puts receipts of a peer out of order, drops all, with more than there are,
+// and puts on.
+func receiptNumbersAreNew(t *testing.T, w World) {
 	put := func(n uint64) *store.Batch {
 		return &store.Batch{Ops: []store.Op{{Kind: store.PutReceipt, Dest: 1, Peer: "p",
 			Receipt: store.Receipt{N: n}}}}
 	}
+	refused := func(s store.Store, n uint64) {
+		t.Helper()
+		if err := s.Apply([]*store.Batch{put(n)}); message.KindOf(err) != message.Internal {
+			t.Errorf("%d was given twice: %v, want an Internal error", n, err)
+		}
+	}
 	s := open(t, w)
-	apply(t, s, queue(), put(1), put(3), &store.Batch{Ops: []store.Op{
+	apply(t, s, queue(), put(2), put(5), put(3), put(7))
+	refused(s, 0)
+	for _, n := range []uint64{2, 3, 5} {
+		refused(s, n)
+	}
+	apply(t, s, put(4), put(1))
+	refused(s, 4)
+	receipts, err := s.Receipts(1)
+	var order []uint64
+	for _, r := range receipts.Peers[0].List {
+		order = append(order, r.N)
+	}
+	if want := []uint64{1, 2, 3, 4, 5, 7}; err != nil || !slices.Equal(order, want) ||
+		receipts.Peers[0].Next != 8 {
+		t.Errorf("receipts %v, next %d, %v; want %v, next 8", order, receipts.Peers[0].Next, err, want)
+	}
+	closeStore(t, s)
+	s = open(t, w)
+	refused(s, 6) // passed over before
+	apply(t, s, put(10), &store.Batch{Ops: []store.Op{
 		{Kind: store.DropReceipts, Dest: 1, Peer: "p", Receipt: store.Receipt{N: 700}},
 		{Kind: store.DropReceipts, Dest: 1, Peer: "never", Receipt: store.Receipt{N: 700}}}})
 	closeStore(t, s)
 	s = open(t, w)
-	receipts, err := s.Receipts(1)
+	receipts, err = s.Receipts(1)
 	got := receipts.Peers
-	if err != nil || len(got) != 1 || got[0].Peer != "p" || got[0].Next != 4 || len(got[0].List) > 0 {
-		t.Errorf("after all were dropped: %+v, %v; want nothing of p, next 4", got, err)
+	if err != nil || len(got) != 1 || got[0].Peer != "p" || got[0].Next != 11 || len(got[0].List) > 0 {
+		t.Errorf("after all were dropped: %+v, %v; want nothing of p, next 11", got, err)
 	}
-	if err := s.Apply([]*store.Batch{put(3)}); message.KindOf(err) != message.Internal {
-		t.Errorf("a number was given twice: %v, want an Internal error", err)
-	}
+	refused(s, 10)
 	closeStore(t, s)
 	s = open(t, w)
-	apply(t, s, put(4))
+	apply(t, s, put(13), put(12), &store.Batch{Ops: []store.Op{
+		{Kind: store.DropReceipts, Dest: 1, Peer: "p", Receipt: store.Receipt{N: 12}}}})
+	refused(s, 11)
+	apply(t, s, put(14))
 	closeStore(t, s)
 }
 

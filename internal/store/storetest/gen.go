@@ -25,20 +25,24 @@ type maker struct {
 	nextID store.DestID
 	seqs   map[store.DestID]store.Seq // next to give out of a queue
 	topics topics
-	ns     map[string]uint64 // next receipt per destination and peer
+	ns     map[string]uint64   // last receipt per destination and peer
+	left   map[string][]uint64 // those passed over, that may still come
 	made   []*store.Batch
 }
 
 func newMaker(seed uint64) *maker {
 	return &maker{r: rand.New(rand.NewPCG(seed, 7)), m: newModel(), nextID: 1,
-		seqs: map[store.DestID]store.Seq{}, ns: map[string]uint64{}, topics: newTopics()}
+		seqs: map[store.DestID]store.Seq{}, ns: map[string]uint64{},
+		left: map[string][]uint64{}, topics: newTopics()}
 }
 
-// Batches gives n random batches that obey the contract, to be applied to an empty store.
+// Batches gives n random batches that obey the contract, to be applied to an empty store, which may
+// be opened again behind each.
 func Batches(seed uint64, n int) []*store.Batch {
 	k := newMaker(seed)
 	for range n {
 		k.batch()
+		clear(k.left)
 	}
 	return k.made
 }
@@ -259,9 +263,18 @@ func (k *maker) receipt(b *store.Batch, id store.DestID, n int) {
 	peer := peers[k.r.IntN(len(peers))]
 	key := fmt.Sprint(id, peer)
 	for range n {
-		k.ns[key] += 1 + uint64(k.r.IntN(2))
 		var rc store.Receipt
-		rc.N = k.ns[key]
+		if left := k.left[key]; len(left) > 0 && k.r.IntN(3) == 0 {
+			i := k.r.IntN(len(left))
+			rc.N = left[i]
+			k.left[key] = slices.Delete(left, i, i+1)
+		} else {
+			if k.ns[key]++; k.r.IntN(2) == 0 {
+				k.left[key] = append(left, k.ns[key])
+				k.ns[key]++
+			}
+			rc.N = k.ns[key]
+		}
 		for i := range rc.Key {
 			rc.Key[i] = byte(k.r.Uint32())
 		}
@@ -271,10 +284,12 @@ func (k *maker) receipt(b *store.Batch, id store.DestID, n int) {
 
 func (k *maker) dropReceipts(b *store.Batch, id store.DestID) {
 	peer := peers[k.r.IntN(len(peers))]
-	n := k.ns[fmt.Sprint(id, peer)] + 2
+	key := fmt.Sprint(id, peer)
+	n := k.ns[key] + 2
 	if k.r.IntN(4) > 0 {
 		n = k.r.Uint64N(n + 1)
 	}
+	k.left[key] = slices.DeleteFunc(k.left[key], func(left uint64) bool { return left < n })
 	k.add(b, store.Op{Kind: store.DropReceipts, Dest: id, Peer: peer,
 		Receipt: store.Receipt{N: n}})
 }

@@ -83,8 +83,11 @@ func (m *model) apply(b *store.Batch) {
 			d.msgs[op.Seq] = s
 		case store.PutReceipt:
 			d := m.dest(op.Dest)
-			d.receipts[op.Peer] = store.PeerReceipts{Peer: op.Peer, Next: op.Receipt.N + 1,
-				List: append(d.receipts[op.Peer].List, op.Receipt)}
+			p := d.receipts[op.Peer]
+			p.Peer, p.Next = op.Peer, max(p.Next, op.Receipt.N+1)
+			p.List = append(slices.Clone(p.List), op.Receipt)
+			slices.SortFunc(p.List, func(a, b store.Receipt) int { return cmp.Compare(a.N, b.N) })
+			d.receipts[op.Peer] = p
 		case store.DropReceipts:
 			d := m.dest(op.Dest)
 			if p, ok := d.receipts[op.Peer]; ok {
