@@ -9,6 +9,17 @@ import (
 	"hopwire/internal/message"
 )
 
+// acknowledge executes a MessageAck, and answers when what it changed is durable.
+func (c *Connection) acknowledge(a *message.MessageAck) {
+	err := c.ack(a)
+	if err != nil || !a.ResponseRequired || !a.Transaction.IsZero() {
+		c.answer(a, err)
+		return
+	}
+	id := a.CommandID
+	c.b.journal.whenDurable(func() { c.out.Respond(id) })
+}
+
 // ack executes a MessageAck.
 func (c *Connection) ack(a *message.MessageAck) error {
 	s := c.consumers[a.Consumer]

@@ -161,7 +161,7 @@ func (c *Connection) Handle(cmd message.Command) {
 		c.oversized(cmd)
 		return
 	case *message.MessageAck:
-		c.answer(cmd, c.ack(cmd))
+		c.acknowledge(cmd)
 		return
 	case *message.TransactionInfo:
 		c.transact(cmd)

@@ -17,8 +17,10 @@ const (
 )
 
 // holding is the state of a journal whose store is full. A refused batch comes back; the units in
-// it that put messages are held, with all receipts, and everything else goes on: acknowledgements
-// are what makes room. The held part is handed over as a whole, with what is collected then.
+// it that put messages are held, and everything else goes on: acknowledgements are what makes room.
+// The held part is handed over as a whole, with what is collected then. But a unit whose copies
+// were all consumed puts nothing any more; it goes with the next batch, so that its receipt is
+// durable with what consumed them, and so does all that waits for it.
 //
 // While anything is held the store's headers are behind the broker's: deltas holds, per
 // destination, what the held changes will add to them.
@@ -28,6 +30,8 @@ type holding struct {
 	waiting bool          // a timer runs
 	due     bool          // it is time to try
 	over    bool          // nothing is tried any more: nobody would be answered
+	spent   []*unit       // held ones that put nothing; they may be behind others that do
+	freed   int           // units that stand in held and went
 }
 
 // delta is what held changes do to one destination's header.
@@ -116,11 +120,12 @@ func (j *journal) sortHeld() {
 			}
 		}
 		clear(j.hold.deltas)
+		j.sweep()
 		now := j.now
 		j.now = part{}
 		j.now.join(j.held)
 		j.now.join(now)
-		j.held = part{}
+		j.held, j.hold.spent = part{}, nil
 	default:
 		j.split()
 	}
@@ -158,14 +163,16 @@ func (j *journal) meet(units []*unit) {
 func (j *journal) split() {
 	p := j.now
 	j.now = j.newPart()
-	j.now.meta = p.meta
-	j.held.came = append(j.held.came, p.came...)
+	j.now.meta, j.now.drops, j.now.idle = p.meta, p.drops, p.idle
 	for _, u := range p.units {
 		if !u.needsRoom() {
 			j.now.add(u, collected)
 			continue
 		}
 		j.held.add(u, held)
+		if u.puts == 0 {
+			j.hold.spent = append(j.hold.spent, u)
+		}
 		for _, o := range u.ops {
 			if !o.off {
 				j.hold.count(o, 1)
@@ -173,9 +180,12 @@ func (j *journal) split() {
 		}
 	}
 	for _, w := range p.waits {
-		if w.all || w.unit != nil && w.unit.place == held {
+		switch {
+		case w.all:
 			j.held.waits = append(j.held.waits, w)
-		} else {
+		case w.unit != nil && w.unit.place == held:
+			w.unit.waits = append(w.unit.waits, w.f)
+		default:
 			j.now.waits = append(j.now.waits, w)
 		}
 	}
@@ -184,16 +194,56 @@ func (j *journal) split() {
 			j.forget(o.Dest)
 		}
 	}
+	j.free()
+}
+
+// free lets go of what is held and needs no room any more.
+func (j *journal) free() {
+	j.hold.spent = slices.DeleteFunc(j.hold.spent, func(u *unit) bool {
+		if u.needsRoom() {
+			return false
+		}
+		for _, o := range u.ops {
+			if o.off {
+				continue
+			}
+			j.hold.count(o, -1)
+			if o.dest != nil && !o.dest.gone {
+				j.touch(o.dest)
+			}
+		}
+		j.held.logs -= u.logs
+		u.named = true
+		j.hold.freed++
+		j.now.add(u, collected)
+		j.now.waitFor(u)
+		return true
+	})
+	if 2*j.hold.freed >= len(j.held.units) {
+		j.sweep()
+	}
+	if len(j.held.units) == 0 { // so all is durable with this
+		j.now.waits = append(j.now.waits, j.held.waits...)
+		j.held.waits = nil
+		clear(j.hold.deltas)
+	}
+}
+
+// sweep forgets the units that went from the held part.
+func (j *journal) sweep() {
+	if j.hold.freed > 0 {
+		j.held.units = slices.DeleteFunc(j.held.units, func(u *unit) bool { return u.place != held })
+		j.hold.freed = 0
+	}
 }
 
 // forget cancels what is held of a destination that is dropped.
 func (j *journal) forget(id store.DestID) {
 	for o := range j.held.changes() {
-		if o.Dest == id {
+		if o.Dest == id && o.unit.place == held {
 			j.off(o)
 		}
 	}
-	j.held.came = slices.DeleteFunc(j.held.came, func(x store.Op) bool { return x.Dest == id })
 	for d := range j.hold.deltas {
 		if d.id == id {
 			delete(j.hold.deltas, d)

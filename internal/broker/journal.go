@@ -17,10 +17,10 @@ import (
 // held (held.go), whole as they are. Who waits says what for:
 //
 //	whenAllDurable  all that was collected, and what is held: whoever answers for what others did.
-//	                Duplicates, doubts, receipts, commits that send, heirs, a stop's last word
+//	                Duplicates, doubts, commits that send, heirs, a stop's last word
 //	whenDurable     the open unit, if there is one, and headers: whoever answers for what he did.
-//	                Commits that only acknowledge, marks, subscriptions, what is removed by hand. It
-//	                need not wait for the room that others' puts need
+//	                Receipts, acknowledgements, commits that only acknowledge, marks, subscriptions,
+//	                what is removed by hand. It need not wait for the room that others' puts need
 //	whenHandedOver  the next batch is on its way, so that a read sees it, but for what is held:
 //	                pages, searches
 type journal struct {
@@ -137,8 +137,8 @@ func (j *journal) add(x store.Op) {
 	switch x.Kind {
 	case store.PutMeta:
 		j.now.meta = append(j.now.meta, x)
-	case store.PutReceipt, store.DropReceipts, store.PutNumber, store.DropNumbers:
-		j.now.came = append(j.now.came, x)
+	case store.DropReceipts, store.DropNumbers:
+		j.now.drops = append(j.now.drops, x)
 	default:
 		j.change(nil, nil, &x, 0)
 	}
@@ -185,7 +185,7 @@ func (j *journal) reserveSequence(n int64) {
 }
 
 // remove deletes a copy's record. A record that was not handed over is cancelled; its receipt and
-// its sequence stay.
+// its sequence stay, and need no room.
 func (j *journal) remove(d *destination, c *queue.Copy) {
 	if !c.Stored {
 		return
@@ -243,7 +243,9 @@ func (j *journal) off(o *op) {
 		j.hold.count(o, -1)
 	}
 	if o.Puts() {
-		o.unit.puts--
+		if o.unit.puts--; o.unit.puts == 0 && o.unit.place == held {
+			j.hold.spent = append(j.hold.spent, o.unit)
+		}
 	}
 	if l := o.log; l != nil && o.Kind == store.PutReference {
 		if l.refs--; l.refs == 0 {
@@ -292,8 +294,8 @@ func (j *journal) touch(d *destination) {
 // collects reports whether there is a reason to hand something over.
 func (j *journal) collects() bool {
 	p := &j.now
-	return len(p.units)+len(p.meta)+len(j.touched) > 0 || len(p.came) > p.idle ||
-		j.drained != nil && len(p.came) > 0
+	return len(p.units)+len(p.meta)+len(j.touched) > 0 || len(p.drops) > p.idle ||
+		j.drained != nil && len(p.drops) > 0
 }
 
 // whenAllDurable runs f when everything collected so far is durable: at once when nothing is on its
@@ -389,14 +391,14 @@ func (j *journal) flush() {
 
 // write fills a batch with what is in a part, and gives the size of its messages.
 func (j *journal) write(p *part) (bytes int64) {
-	j.ops = append(append(j.ops, p.meta...), p.came...)
+	j.ops = append(append(j.ops, p.meta...), p.drops...)
 	for _, u := range p.units {
 		u.place = handedOver
 		for _, o := range u.ops {
-			if o.off {
-				continue
-			}
-			if o.Kind == store.PutMessage {
+			switch {
+			case o.off, o.Kind == store.PutNumber && !o.dest.producers.Kept(o.ID.Producer):
+				continue // of a number its producer is forgotten since
+			case o.Kind == store.PutMessage:
 				bytes += o.size
 			}
 			j.ops = append(j.ops, o.Op)

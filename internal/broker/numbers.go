@@ -11,8 +11,8 @@ import (
 )
 
 // A client over failover sends again what it had no answer for, under the same numbers. So the
-// numbers of what it sent are in the store as what it sent is: each in the batch of its message,
-// and there also when that was consumed before it was written. One record has all that a producer
+// numbers of what it sent are in the store as what it sent is: each in the unit of its message, and
+// there also when that was consumed before it was written. One record has all that a producer
 // used of a destination. It goes when the client closes the producer, over whichever connection, or
 // closes its connection; what clients leave that just vanish is bounded by the policy's
 // maxProducersToAudit.
@@ -92,8 +92,8 @@ func (b *Broker) keepNumber(a *arrival) {
 	if d == nil || d.producers == nil || d.name.IsTemp() || !a.comesAgain() {
 		return
 	}
-	b.journal.add(store.Op{Kind: store.PutNumber, Dest: d.id, ID: &a.m.ID,
-		Count: int32(d.producers.Depth())})
+	b.journal.change(nil, d, &store.Op{Kind: store.PutNumber, Dest: d.id, ID: &a.m.ID,
+		Count: int32(d.producers.Depth())}, 0)
 	if !d.headed { // a topic whose messages are not stored has none else
 		b.journal.touch(d)
 	}

@@ -56,7 +56,7 @@ func (b *Broker) claimFromPeer(d *destination, a *arrival) outcome {
 			Receipt: store.Receipt{N: n, Key: a.key}})
 		b.journal.touch(d)
 		a.keyed = true
-		b.journal.whenAllDurable(func() {
+		b.journal.whenDurable(func() {
 			d.receipts.Confirm(a.key)
 			a.keyed = false
 			a.settle()

@@ -9,18 +9,21 @@ import (
 )
 
 // unit is a list of changes that are one thing to who made them, such as a transaction, or a dead
-// letter and the end of its original: they are handed over together, or held together. Changes that
-// nobody made with others and that put nothing, such as acknowledgements, are loose: nothing holds
-// them, so they may share a unit.
+// letter and the end of its original: they are handed over together, or held together. The receipt
+// of what a peer forwarded, and the number that a producer gave it, are in the unit of its copies:
+// durable before them it would lose the message, durable after they were consumed double it.
+// Changes that nobody made with others and that put nothing, such as acknowledgements, are loose:
+// nothing holds them, so they may share a unit.
 type unit struct {
 	ops       []*op
-	puts      int     // ops that put a message or a reference, and are not off
-	logs      int     // ops that put into logs
-	undurable int64   // of journal.undurable
-	behind    []*unit // it is durable no earlier than these, which ended copies that it put
+	waits     []func() // for it to be durable, while it is held
+	puts      int      // ops that put a message or a reference, and are not off
+	logs      int      // ops that put into logs
+	undurable int64    // of journal.undurable
+	behind    []*unit  // it is durable no earlier than these, which ended copies that it put
 	place     place
 	loose     bool // of loose changes alone
-	named     bool // in behind of others, or by a branch: it is not used again
+	named     bool // in behind of others, by a branch, or left over in held: it is not used again
 }
 
 // place is where a unit is.
@@ -35,7 +38,7 @@ const (
 // op is one change of a unit.
 type op struct {
 	store.Op
-	dest *destination // whose header counts it; of a put or delete of a copy
+	dest *destination // whose header counts it, of a put or delete of a copy; of a number
 	copy *queue.Copy  // that it puts, or changes while its put is on its way
 	size int64        // of the message put or deleted
 	log  *logPut      // of the put of a topic's message, and of a reference to it
@@ -47,10 +50,10 @@ type op struct {
 type part struct {
 	units []*unit
 	meta  []store.Op // goes with the next batch, whatever is held
-	came  []store.Op // receipts and numbers of producers: held first to last, whoever they are of
+	drops []store.Op // of receipts and numbers; likewise, ahead of what is put
 	waits []wait
 	logs  int // of units
-	idle  int // of came: no reason to hand the part over
+	idle  int // of drops: no reason to hand the part over
 }
 
 // wait is something to run when changes are durable: those of a unit, nil for none, or all before.
@@ -60,7 +63,7 @@ type wait struct {
 	all  bool
 }
 
-func (p *part) empty() bool { return len(p.units)+len(p.came)+len(p.waits) == 0 }
+func (p *part) empty() bool { return len(p.units)+len(p.drops)+len(p.waits) == 0 }
 
 func (p *part) add(u *unit, at place) {
 	u.place = at
@@ -72,9 +75,18 @@ func (p *part) add(u *unit, at place) {
 func (p *part) join(q part) {
 	for _, u := range q.units {
 		p.add(u, collected)
+		p.waitFor(u)
 	}
-	p.meta, p.came = append(p.meta, q.meta...), append(p.came, q.came...)
+	p.meta, p.drops = append(p.meta, q.meta...), append(p.drops, q.drops...)
 	p.waits, p.idle = append(p.waits, q.waits...), p.idle+q.idle
+}
+
+// waitFor takes over what waits for a unit.
+func (p *part) waitFor(u *unit) {
+	for _, f := range u.waits {
+		p.waits = append(p.waits, wait{f: f, unit: u})
+	}
+	u.waits = nil
 }
 
 // changes gives those that are not off, unit by unit.
@@ -103,7 +115,7 @@ func unwritten(c *queue.Copy) *op {
 
 // needsRoom reports whether a unit waits for room: it puts something, or is behind one that waits.
 func (u *unit) needsRoom() bool {
-	return u.puts > 0 || u.place == held || slices.ContainsFunc(u.behind, func(by *unit) bool {
+	return u.puts > 0 || slices.ContainsFunc(u.behind, func(by *unit) bool {
 		return by.place != handedOver && by.needsRoom()
 	})
 }
@@ -149,7 +161,8 @@ func (j *journal) newPart() part {
 func (j *journal) reuse(p *part) {
 	for _, u := range p.units {
 		for _, o := range u.ops {
-			o.Message, o.Header, o.copy, o.log = nil, nil, nil, nil // others are small, or there anyway
+			o.Message, o.Header, o.ID = nil, nil, nil
+			o.dest, o.copy, o.log = nil, nil, nil // others are small
 			j.freeOps.put(o)
 		}
 		if cap(u.ops) > unitMost {
@@ -163,8 +176,9 @@ func (j *journal) reuse(p *part) {
 	if cap(p.units) <= poolMost {
 		clear(p.units)
 		clear(p.meta)
-		clear(p.came)
+		clear(p.drops)
 		clear(p.waits)
-		j.spare = part{units: p.units[:0], meta: p.meta[:0], came: p.came[:0], waits: p.waits[:0]}
+		j.spare = part{units: p.units[:0], meta: p.meta[:0], drops: p.drops[:0],
+			waits: p.waits[:0]}
 	}
 }

@@ -102,6 +102,12 @@ func (p *Producers) Keep(producer message.ProducerID) {
 	}
 }
 
+// Kept reports whether the store has numbers of a producer, or gets them.
+func (p *Producers) Kept(producer message.ProducerID) bool {
+	w := p.known[producer]
+	return w != nil && w.stored
+}
+
 // Release says that a producer sends nothing again, and reports whether the store has numbers of
 // it, which it need not any more. What is in memory stays, among the others.
 func (p *Producers) Release(producer message.ProducerID) (stored bool) {
