@@ -11,6 +11,20 @@ import (
 	"hopwire/internal/store"
 )
 
+// onceOnly tells of what is delivered after it was consumed, or consumed twice.
+func (l *Ledger) onceOnly(violate func(format string, args ...any)) {
+	l.OnDeliver(func(d *Delivery) {
+		if d.Fate.Finals > 0 && !d.Stale {
+			violate("delivered after it was consumed: %s", d.Fate)
+		}
+	})
+	l.OnFinal(func(d *Delivery) {
+		if d.Fate.Finals > 1 {
+			violate("consumed twice: %s", d.Fate)
+		}
+	})
+}
+
 // A broker crashes, and answers to its producers get lost, while what they send is consumed at
 // once: from a queue, and by a durable subscriber of a topic. The producers fail over.
 func playFailover(seed uint64, plant *Plant) (found []string) {
@@ -19,16 +33,7 @@ func playFailover(seed uint64, plant *Plant) (found []string) {
 	n := w.Broker(NodeConfig{Name: "a", Plant: plant})
 	n.Slow(time.Duration(rnd.IntN(3)) * 20 * time.Millisecond)
 	violate := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
-	w.ledger.OnDeliver(func(d *Delivery) {
-		if d.Fate.Finals > 0 && !d.Stale {
-			violate("delivered after it was consumed: %s", d.Fate)
-		}
-	})
-	w.ledger.OnFinal(func(d *Delivery) {
-		if d.Fate.Finals > 1 {
-			violate("consumed twice: %s", d.Fate)
-		}
-	})
+	w.ledger.onceOnly(violate)
 	topic := message.Destination{Kind: message.Topic, Name: "T"}
 	reader := w.Client("C").Steady()
 	stay(n, reader, reader.Connect, func() {

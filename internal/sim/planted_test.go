@@ -155,6 +155,37 @@ func dropOfCancelled(b *store.Batch, kind store.OpKind) {
 	}
 }
 
+// receiptsAhead makes the receipts of what the store has no room for durable at once.
+func receiptsAhead(_ *Life, s broker.Storage) broker.Storage {
+	type place struct {
+		dest store.DestID
+		peer message.BrokerID
+		n    uint64
+	}
+	ahead := map[place]bool{}
+	return faultyStorage{Storage: s, commit: func(b *store.Batch, done func(error)) {
+		rest, receipts := &store.Batch{Bytes: b.Bytes}, &store.Batch{}
+		for _, op := range b.Ops {
+			if op.Kind == store.PutReceipt {
+				if ahead[place{op.Dest, op.Peer, op.Receipt.N}] {
+					continue
+				}
+				receipts.Ops = append(receipts.Ops, op)
+			}
+			rest.Ops = append(rest.Ops, op)
+		}
+		s.Commit(rest, func(err error) {
+			if message.KindOf(err) == message.Limit {
+				for _, op := range receipts.Ops {
+					ahead[place{op.Dest, op.Peer, op.Receipt.N}] = true
+				}
+				s.Commit(receipts, func(error) {})
+			}
+			done(err)
+		})
+	}}
+}
+
 // lateAcks executes what peers acknowledge once more a second later, by message id: a copy that
 // came back meanwhile is deleted, as an ActiveMQ broker does.
 func lateAcks(l *Life, f *faultyLocal) {
