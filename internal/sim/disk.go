@@ -15,6 +15,8 @@ type Disk struct {
 	store  *mem.Store
 	slow   time.Duration // is added to each operation
 	spoilt int           // percentage of reads that fail
+	// frees says that nobody sends in what consumes: that is durable although others wait for room.
+	frees bool
 }
 
 func newDisk(w *World) *Disk { return &Disk{w: w, store: mem.NewUnsynced()} }
@@ -99,7 +101,7 @@ func (s *storage) write(b *store.Batch, sync time.Duration, done func(error)) {
 		s.refused = true
 		s.durable++
 		for i := range s.watch {
-			s.watch[i].durable = never
+			s.watch[i].durable = s.afterRefusal()
 		}
 		s.finish(func() { done(err) })
 		return
@@ -127,11 +129,19 @@ func (s *storage) write(b *store.Batch, sync time.Duration, done func(error)) {
 	})
 }
 
+// afterRefusal is the batch that has what a refused one was to have.
+func (s *storage) afterRefusal() int {
+	if s.disk.frees {
+		return s.handed + 1
+	}
+	return never
+}
+
 // whenDurable runs f when everything is durable that the core has decided until now.
 func (s *storage) whenDurable(f func()) {
 	n := s.handed + 1
 	if s.refused {
-		n = never
+		n = s.afterRefusal()
 	}
 	s.watch = append(s.watch, watch{n, f})
 }

@@ -18,6 +18,7 @@ func playFull(seed uint64, plant *Plant) (found []string) {
 	o := bridge.DefaultOptions(5)
 	o.Name, o.URIs, o.InDoubtTimeout = "nc", []string{"sim://b"}, bridge.NeverTimeout
 	a.Connect(o)
+	b.disk.frees = true
 	b.Slow(time.Duration(rnd.IntN(3)) * 20 * time.Millisecond)
 	violate := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	w.ledger.onceOnly(violate)
