@@ -341,3 +341,21 @@ func TestAProducerPushedOutOfAFullDiskIsKnownWhenItComesAgain(t *testing.T) {
 		t.Error("what was consumed comes again")
 	}
 }
+
+// Headers agree with what there is when a dead letter goes, and the end of its stored original too.
+func TestTheEndOfAStoredOriginalGoesWithItsDeadLetter(t *testing.T) {
+	h := stocked(t, queueQ, 2)
+	k := &resender{house: h, c: h.connect("c", "c", "", nil)}
+	k.id = k.c.consume("c", queueQ)
+	dead := k.c.consume("c", queueDead)
+	k.other()
+	k.c.tells(k.id, k.c.got[0], message.PoisonAck, noTx)
+	k.b.EndTurn()
+	k.disk.SetCapacity(1, 1000)
+	k.turn()
+	k.c.tells(dead, k.c.got[2], message.StandardAck, noTx)
+	k.turn() // the house looks at the headers
+	if n := k.survive(queueQ, queueDead); n != 1 || k.b.journal.held.empty() {
+		t.Errorf("%d are left of 2, of which one was consumed", n)
+	}
+}
