@@ -18,7 +18,7 @@ import (
 
 // forceFlag is asking before something is lost, or not.
 type forceFlag struct {
-	Force bool `short:"f" help:"Do not ask, on a terminal."`
+	Force bool `short:"f" help:"Do not ask. Without a terminal it is needed."`
 }
 
 // purgeCommand is hopwire purge.
@@ -272,10 +272,13 @@ func doEach(ctx context.Context, s *streams, them []*asked,
 	return err
 }
 
-// sure asks whether that is to be done, on a terminal.
+// sure asks whether that is to be done; where nobody can be asked it is not.
 func (f forceFlag) sure(ctx context.Context, s *streams, what string) error {
-	if f.Force || !isSeen(s.in) {
+	switch {
+	case f.Force:
 		return nil
+	case !isSeen(s.in):
+		return usageError{what + ": there is no terminal to ask on, nothing was changed; --force does it"}
 	}
 	return confirm(ctx, s, what)
 }

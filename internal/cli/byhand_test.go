@@ -22,17 +22,35 @@ func TestAQueueIsPurgedAndDeletedByHand(t *testing.T) {
 		` queue://ORDERS\?`, "purge", "ORDER")
 	expect(t, exitDone, `sent 1`, "producer", at, "--messageCount", "1", "topic://NEWS")
 	expect(t, exitFailed, `is a topic, which keeps no messages .* hopwire remove-durable`, "purge",
-		"topic://NEWS")
+		"topic://NEWS", "-f")
 	expect(t, exitUsage, `queue://ORDERS.> is several destinations: name one`, "purge", "ORDERS.>")
-	expect(t, exitDone, `^broker a: queue://ORDERS: 2000 messages dropped\n$`, "purge", "ORDERS")
+	expect(t, exitDone, `^broker a: queue://ORDERS: 2000 messages dropped\n$`, "purge", "ORDERS", "-f")
 	expect(t, exitDone, `PURGED 2000`, "status", "-b", "a")
 	a.Kill9()
 	a.Restart()
 	expect(t, exitDone, `^broker a: queue://ORDERS: 0 messages dropped\n$`, "purge",
-		"queue://ORDERS")
+		"queue://ORDERS", "-f")
 	expect(t, exitDone, `^broker a: queue://ORDERS is deleted, 0 messages dropped\n$`, "delete",
 		"ORDERS", "--force")
 	expect(t, exitFailed, `no running broker has queue://ORDERS`, "delete", "ORDERS")
+}
+
+func TestWithoutATerminalNothingIsDroppedUnlessForced(t *testing.T) {
+	t.Setenv("TMPDIR", need.ShortDir(t))
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
+	at := "--brokerUrl=" + b.URL()
+	expect(t, exitDone, `sent 3`, "producer", at, "--messageCount", "3", "Q")
+	expect(t, exitDone, `received 0`, "consumer", at, "topic://T", "--durable", "--clientId", "me",
+		"--wait", "10ms")
+	for what, args := range map[string][]string{
+		"purge queue://Q":                           {"purge", "Q"},
+		"delete queue://Q":                          {"delete", "Q"},
+		"end durable subscription consumer-1 of me": {"remove-durable", "me", "consumer-1"},
+	} {
+		expect(t, exitUsage, `^hopwire: `+what+` of broker b \(.*\): there is no terminal to ask on,`+
+			` nothing was changed; --force does it\n$`, args...)
+	}
+	expect(t, exitDone, `^broker b: queue://Q: 3 messages dropped\n$`, "purge", "Q", "--force")
 }
 
 func TestANameHasNoOptions(t *testing.T) {
@@ -66,9 +84,10 @@ func TestOfSeveralBrokersThatHaveItOneIsNamed(t *testing.T) {
 	}
 	expect(t, exitUsage, `^hopwire: durable subscription consumer-1 of me is at brokers a \(topic:`+
 		`//T, 3 messages\), b \(topic://T, 1 message\); name one`, "remove-durable", "me", "consumer-1")
-	expect(t, exitDone, `^broker a: queue://Q: 3 messages dropped\n$`, "purge", "-b", "a", "Q")
+	expect(t, exitDone, `^broker a: queue://Q: 3 messages dropped\n$`, "purge", "-f", "-b", "a",
+		"Q")
 	expect(t, exitDone, `^broker a: queue://Q is deleted.*\nbroker b: queue://Q is deleted, 1 mess`,
-		"delete", "-b", "a", "-b", "b", "Q")
+		"delete", "-f", "-b", "a", "-b", "b", "Q")
 }
 
 func TestADurableSubscriptionIsRemovedByHand(t *testing.T) {
@@ -79,12 +98,12 @@ func TestADurableSubscriptionIsRemovedByHand(t *testing.T) {
 		"--wait", "10ms")
 	expect(t, exitDone, `sent 3 messages`, "producer", at, "topic://T", "--messageCount", "3")
 	expect(t, exitFailed, `^hopwire: broker b: topic://T is not removed: it has 1 durable sub`,
-		"delete", "topic://T")
+		"delete", "topic://T", "-f")
 	expect(t, exitFailed, `has durable subscription consumer-2 of me \(asked: b\); did you mean`+
 		` durable subscription consumer-1 of me\?`, "remove-durable", "me", "consumer-2")
 	expect(t, exitDone, `^broker b: durable subscription consumer-1 of me is removed, 3 messages`+
-		` dropped\n$`, "remove-durable", "me", "consumer-1")
-	expect(t, exitDone, `^broker b: topic://T is deleted`, "delete", "topic://T")
+		` dropped\n$`, "remove-durable", "me", "consumer-1", "--force")
+	expect(t, exitDone, `^broker b: topic://T is deleted`, "delete", "topic://T", "-f")
 }
 
 func TestWhatSomebodyHasIsToldOfAPurge(t *testing.T) {
