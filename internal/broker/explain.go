@@ -31,6 +31,8 @@ type Explanation struct {
 type ExplainRow struct {
 	Reason   message.Reason
 	Who      string // the subscription that refuses, or who has the message
+	Address  string // of a client's consumer; "" for all others
+	Selector string // likewise
 	Count    int64
 	Oldest   Oldest // of them; without an ID, all came before that
 	Releases string // what would release them
@@ -271,8 +273,13 @@ func (b *Broker) memoryReleases(d *destination) string {
 		" broker (%d bytes, of which %d are taken)", b.memory.Limit(), b.memory.Used())
 }
 
-// remark adds to a row what a bridge's subscription says about it.
+// remark adds to a row where its consumer is and what it selects, or what a bridge's subscription
+// says about it.
 func (e *explainer) remark(row *ExplainRow, of any) {
+	if c, ok := of.(*consumer); ok {
+		row.Address, row.Selector = c.conn.remote.Address, c.info.Selector
+		return
+	}
 	n, ok := of.(*netSub)
 	if !ok || row.Remark != "" {
 		return

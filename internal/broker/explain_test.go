@@ -132,3 +132,21 @@ func TestWhoAsksForOneMessageIsToldOfNoOtherThatWaitsForSpace(t *testing.T) {
 		}
 	}
 }
+
+func TestARowSaysWhereItsConsumerIsAndWhatItSelects(t *testing.T) {
+	q := queueNamed("q")
+	h := open(t, nil, nil)
+	h.connect("p", "p", "", nil).produce("p", q, 1)
+	g := h.connect("g", "g", "", nil)
+	g.remote.Address = "tcp://10.0.0.7:50312"
+	id := message.ConsumerID{Connection: g.cid("g"), Session: 1, Value: 1}
+	if e := g.do(&message.ConsumerInfo{ID: id, Destination: q, PrefetchSize: 1,
+		Selector: "kind='a'"}); e != nil {
+		t.Fatal(e)
+	}
+	x := h.explain(q)
+	if len(x.Rows) != 1 || x.Rows[0].Reason != message.SelectorNoMatch ||
+		x.Rows[0].Selector != "kind='a'" || x.Rows[0].Address != g.remote.Address {
+		t.Errorf("explained as %+v", x.Rows)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hopwire/client"
 	"hopwire/internal/manage"
 	"hopwire/internal/manage/control"
 	"hopwire/internal/message"
@@ -214,4 +215,29 @@ func TestWhatSomeBrokersDoNotAnswerIsToldBesideWhatOthersDo(t *testing.T) {
 	}
 	expect(t, exitFailed, `^broker c  queue://Q: 1 message,.*^hopwire: .*a has no status\n.*`+
 		`b does not explain\n$`, "explain", "Q,R")
+}
+
+func TestARowNamesTheMachineAndTheSelectorOfItsConsumer(t *testing.T) {
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
+	at := "--brokerUrl=" + b.URL()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	c, err := client.Dial(ctx, b.URL(), client.WithClientID("me"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	s, err := c.Session(ctx, client.AutoAck)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, selector := range []string{"kind='a'", "kind='" + strings.Repeat("b", 300) + "'"} {
+		if _, err := s.Consumer(ctx, client.Queue("Q"), client.WithSelector(selector)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, exitDone, `sent 1 `, "producer", at, "--messageCount", "1", "Q")
+	expect(t, exitDone, `SELECTOR_NO_MATCH  \(consumer ID:.* of client me at tcp://127.0.0.1:\d+, `+
+		`selector "kind='a'"\)\n`, "explain", "Q")
+	expect(t, exitDone, `at tcp://127.0.0.1:\d+, selector "kind='b{194}"\.\.\.\)\n`, "explain", "Q")
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strconv"
 
 	"hopwire/internal/manage"
 )
@@ -46,8 +47,24 @@ func printRows(out io.Writer, rows []manage.ExplanationRow, most int) {
 	}
 }
 
-// whose is who a row is about.
-func whose(r *manage.ExplanationRow) string { return mark(r.Who != "", "  ("+r.Who+")") }
+// selectorMost is how many characters of a selector a row shows.
+const selectorMost = 200
+
+// whose is who a row is about: the subscription, where its client is, and what it selects.
+func whose(r *manage.ExplanationRow) string {
+	if r.Who == "" {
+		return ""
+	}
+	text := "  (" + r.Who + mark(r.Address != "", " at "+r.Address)
+	if r.Selector != "" {
+		shown, more := []rune(r.Selector), ""
+		if len(shown) > selectorMost {
+			shown, more = shown[:selectorMost], "..."
+		}
+		text += ", selector " + strconv.Quote(string(shown)) + more
+	}
+	return text + ")"
+}
 
 // printOldest tells how long the oldest of some messages has been here, as far as that is known.
 func printOldest(out io.Writer, o manage.Oldest) {

@@ -231,6 +231,8 @@ type Refusal struct {
 type ExplanationRow struct {
 	Reason   string `json:"reason"`
 	Who      string `json:"who,omitempty"`
+	Address  string `json:"address,omitempty"`  // of a client's consumer
+	Selector string `json:"selector,omitempty"` // likewise
 	Count    int64  `json:"count"`
 	SinceMs  int64  `json:"sinceMs"`
 	Releases string `json:"releases"`
@@ -334,7 +336,8 @@ func FromExplanation(name string, e *broker.Explanation) *Explanation {
 		Remark: e.Remark}
 	for _, r := range e.Rows {
 		x.Rows = append(x.Rows, ExplanationRow{Reason: string(r.Reason), Who: r.Who,
-			Count: r.Count, SinceMs: r.Oldest.Age.Milliseconds(), Releases: r.Releases,
+			Address: r.Address, Selector: r.Selector, Count: r.Count,
+			SinceMs: r.Oldest.Age.Milliseconds(), Releases: r.Releases,
 			Remark: r.Remark, Example: example(r.Oldest.ID), Unknown: r.Oldest.Unknown})
 	}
 	if o := e.StoredOldest; e.Stored > 0 {
