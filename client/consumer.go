@@ -48,8 +48,8 @@ func WithRetroactive() ConsumerOption {
 	return func(o *consumerOptions) { o.info.Retroactive = true }
 }
 
-// WithDurable makes or continues a topic's durable subscription under a name; the connection needs
-// a client id that stays the same.
+// WithDurable makes or continues a topic's durable subscription under a name. The connection needs
+// a client id (WithClientID, or jms.clientID in the URI), which stays the same.
 func WithDurable(name string) ConsumerOption {
 	return func(o *consumerOptions) { o.info.SubscriptionName = name }
 }
@@ -146,6 +146,10 @@ func (s *Session) newConsumer(d *Destination, browser bool, opts []ConsumerOptio
 	if o.info.SubscriptionName != "" && plain.Type != openwire.TypeTopic {
 		return nil, fmt.Errorf("consumer of %s: a durable subscription is for topics",
 			FormatDestination(plain))
+	}
+	if o.info.SubscriptionName != "" && c.settings.clientID == "" {
+		return nil, fmt.Errorf("consumer of %s: WithDurable needs WithClientID, or nobody can continue"+
+			" the subscription", FormatDestination(plain))
 	}
 	return &Consumer{
 		session: s, info: o.info, last: -1, wake: make(chan struct{}, 1),

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"hopwire/openwire"
 	"hopwire/openwire/primitive"
 )
 
@@ -93,4 +94,23 @@ func TestNoMessageIsMadeOfWhatItCannotHold(t *testing.T) {
 	if m, err := NewStream(primitive.List{wrong}); m != nil || err == nil {
 		t.Errorf("a stream gives %v, %v", m, err)
 	}
+}
+
+// Its subscription would be kept for ever under an id that no connection has again.
+func TestADurableConsumerNeedsAClientID(t *testing.T) {
+	b := newScript(t)
+	c, p := b.dialed(b.uri())
+	s := session(t, c, AutoAck)
+	expect[*openwire.SessionInfo](p)
+	_, err := s.Consumer(bound(t), Topic("T"), WithDurable("sub"))
+	if err == nil || !strings.Contains(err.Error(), "WithDurable needs WithClientID") {
+		t.Errorf("without a client id: %v", err)
+	}
+	c, p = b.dialed(b.uri() + "?jms.clientID=me")
+	s = session(t, c, AutoAck)
+	expect[*openwire.SessionInfo](p)
+	ok(t, during(t, func() error {
+		_, err := s.Consumer(bound(t), Topic("T"), WithDurable("sub"))
+		return err
+	}, func() { p.answer(expect[*openwire.ConsumerInfo](p)) }))
 }
