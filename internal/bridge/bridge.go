@@ -200,12 +200,12 @@ func (b *Bridge) connectionError(c *message.ConnectionError) {
 	text := x.Error()
 	switch {
 	case b.phase == awaitingInfo:
-		b.fail(kindOf(x), "the peer refused the connection: %s", text)
+		b.fail(kindOf(x), "the peer refused the connection: %s%s", text, b.opts.loginCure(x))
 	case aboutAdvisories(text):
 		b.mayNotRead(text)
 	case !b.proven:
 		b.takeBack(func(pending) network.Settlement { return network.Returned })
-		b.fail(kindOf(x), "the peer refused this bridge's login: %s", text)
+		b.fail(kindOf(x), "the peer refused this bridge's login: %s%s", text, b.opts.loginCure(x))
 	default:
 		reason := unsendable(x)
 		switch {

@@ -111,6 +111,27 @@ func TestRefusedLoginSaysSo(t *testing.T) {
 	}
 }
 
+func TestARefusedLoginNamesItsCure(t *testing.T) {
+	for _, c := range []struct{ user, remote, class, want string }{
+		{"", "", "java.lang.SecurityException",
+			"no; give connector NC the userName and password of a user there"},
+		{"u", "", "java.lang.SecurityException", "no; see userName and password of connector NC"},
+		{"u", "r", "java.lang.SecurityException",
+			"no; see remoteUserName and remotePassword of connector NC"},
+		{"", "", "java.io.IOException", ": no"},
+	} {
+		w := newWorld(t, func(o *Options) {
+			o.Name, o.UserName, o.RemoteUserName = "NC", c.user, c.remote
+		})
+		w.connect(Hello{HopwireLevel: 1})
+		w.dial.receive(&message.ConnectionError{Exception: &message.Throwable{Class: c.class,
+			Message: "no"}})
+		if got := w.c.Status().Error; !strings.HasSuffix(got, c.want) {
+			t.Errorf("user %q, remote user %q: %q, want %q", c.user, c.remote, got, c.want)
+		}
+	}
+}
+
 func TestAnswersOfATurnAreSettledTogether(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.PrefetchSize = 50 })
 	w.connect(Hello{})

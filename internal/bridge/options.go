@@ -219,3 +219,16 @@ func (o *Options) remoteLogin() (user, password string) {
 	}
 	return o.UserName, o.Password
 }
+
+// loginCure is what to do about a login that the peer refuses; "" where that is not about the user.
+func (o *Options) loginCure(x *message.Throwable) string {
+	switch user, _ := o.remoteLogin(); {
+	case kindOf(x) != message.Denied:
+		return ""
+	case user == "":
+		return "; give connector " + o.Name + " the userName and password of a user there"
+	case o.RemoteUserName != "":
+		return "; see remoteUserName and remotePassword of connector " + o.Name
+	}
+	return "; see userName and password of connector " + o.Name
+}

@@ -148,8 +148,16 @@ func (r *rights) deny(a act, d, named message.Destination) error {
 		text = "User " + r.user.User + " is not authorized to " + a.words + ": " + textOf(named)
 	}
 	r.b.tell(Event{Kind: AccessDenied, Reason: message.AccessDenied, Dest: d, Count: 1,
-		Of: "user " + r.user.User + " " + a.words, Text: text + " (" + r.who + ")"})
+		Of: "user " + r.user.User + " " + a.words, Text: text + " (" + r.whose() + ")"})
 	return message.Errorf(message.Denied, "%s", text)
+}
+
+// whose is who acts, and that it is nobody if so: the texts of ActiveMQ have an empty name then.
+func (r *rights) whose() string {
+	if r.user.User == "" {
+		return r.who + ", which has no user name"
+	}
+	return r.who
 }
 
 // textOf is how ActiveMQ writes a destination: a composite without the kind before it.

@@ -77,9 +77,11 @@ type Connection struct {
 
 	network bool // a peer broker's bridge
 	peer    network.Peer
-	duplex  func(info *message.BrokerInfo)
-	mirror  *message.BrokerInfo // a duplex peer's introduction
-	barred  error               // why it may not log in
+	// connector is what the peer calls its networkConnector; "" when it does not say.
+	connector string
+	duplex    func(info *message.BrokerInfo)
+	mirror    *message.BrokerInfo // a duplex peer's introduction
+	barred    error               // why it may not log in
 
 	received int64         // messages of a peer's bridge
 	since    time.Duration // when it was let in; monotonic

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"strings"
 	"testing"
 
 	"hopwire/internal/message"
@@ -25,5 +26,48 @@ func TestBrokerWithoutAnIDOrWithOursIsNoPeer(t *testing.T) {
 		if h.pass(2 * refusedDelay); g.closed == "" {
 			t.Errorf("broker id %q: the connection stays", id)
 		}
+	}
+}
+
+// noSuchUser lets nobody in.
+type noSuchUser struct{}
+
+func (noSuchUser) Authenticate(string, string) (message.Principal, error) {
+	return message.Principal{}, message.Errorf(message.Denied, "no such user")
+}
+
+func TestARefusedBridgeIsToldByItsName(t *testing.T) {
+	for properties, want := range map[string]string{
+		"duplex=false\nname=up\nprefetchSize=5": "bridge up of shop1 (test): no such user",
+		"name=a\\:b":                            "bridge a:b of shop1 (test): no such user",
+		"":                                      "bridge of shop1 (test): no such user",
+	} {
+		h := open(t, nil, func(o *Options) { o.Authenticator = noSuchUser{} })
+		h.connect("l", "l", "", &message.BrokerInfo{ID: "ID:shop1", Name: "shop1",
+			NetworkConnection: true, NetworkProperties: properties})
+		e := h.events[len(h.events)-1]
+		for _, x := range h.events {
+			if x.Kind == ConnectionRefused {
+				e = x
+			}
+		}
+		if e.Text != want {
+			t.Errorf("%q: told as %q, want %q", properties, e.Text, want)
+		}
+	}
+}
+
+func TestWhoHasNoNameIsToldSo(t *testing.T) {
+	_, change := lawful("boss all >")
+	h := open(t, nil, change)
+	g := h.connect("g", "g", "", nil)
+	g.produce("g", queueNamed("Q"), 1)
+	for _, e := range h.events {
+		if e.Kind == AccessDenied && !strings.HasSuffix(e.Text, ", which has no user name)") {
+			t.Errorf("told as %q", e.Text)
+		}
+	}
+	if h.b.Status().Counts.Reasons[message.AccessDenied] == 0 {
+		t.Error("nothing is refused")
 	}
 }

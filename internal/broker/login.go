@@ -48,8 +48,20 @@ func (c *Connection) open(info *message.ConnectionInfo) {
 func (c *Connection) turnAway(of string, err error) {
 	c.b.counts.Reasons[message.LoginRefused]++
 	c.b.tell(Event{Kind: ConnectionRefused, Reason: message.LoginRefused,
-		Of: of + " at " + c.remote.host(), Text: c.remote.Address + ": " + err.Error()})
+		Of: of + " at " + c.remote.host(), Text: c.whose() + ": " + err.Error()})
 	c.b.env.After(refusedDelay, func() { c.close("refused: " + err.Error()) })
+}
+
+// whose is where the connection comes from, and of a peer's bridge which it is.
+func (c *Connection) whose() string {
+	if !c.network {
+		return c.remote.Address
+	}
+	text := "bridge "
+	if c.connector != "" {
+		text += c.connector + " "
+	}
+	return text + "of " + c.peer.Name + " (" + c.remote.Address + ")"
 }
 
 func (c *Connection) admit(info *message.ConnectionInfo) error {
@@ -148,6 +160,7 @@ func (c *Connection) introduce(info *message.BrokerInfo) error {
 	c.network = true
 	c.peer = network.Peer{ID: info.ID, Name: info.Name, Hopwire: c.remote.HopwireLevel > 0}
 	c.peer.Prefetch, c.peer.PerConsumer = windowsOf(info.NetworkProperties)
+	c.connector = connectorOf(info.NetworkProperties)
 	if info.Duplex {
 		c.mirror = info
 	}

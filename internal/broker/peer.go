@@ -392,3 +392,13 @@ func windowsOf(properties string) (prefetch int, perConsumer bool) {
 	}
 	return prefetch, perConsumer
 }
+
+// connectorOf reads from a peer's networkProperties what its networkConnector is called.
+func connectorOf(properties string) string {
+	for line := range strings.SplitSeq(properties, "\n") {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "name="); ok {
+			return strings.ReplaceAll(name, `\`, "") // before : and = in such a text
+		}
+	}
+	return ""
+}

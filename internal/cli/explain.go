@@ -232,8 +232,12 @@ func (c *explainCommand) print(out io.Writer, x *manage.Explanation) {
 		fmt.Fprintf(out, "  bridge %s takes none: %s\n", w.Bridge, strings.Join(why, "; "))
 	}
 	for _, r := range x.Refused {
-		fmt.Fprintf(out, "  DENIED since start: %d, last %s ago: user %s, who may not %s (%s)\n",
-			r.Count, age(r.AgoMs), r.User, r.What, r.Who)
+		user := "user " + r.User
+		if r.User == "" {
+			user = "somebody without a user name"
+		}
+		fmt.Fprintf(out, "  DENIED since start: %d, last %s ago: %s, who may not %s (%s)\n",
+			r.Count, age(r.AgoMs), user, r.What, r.Who)
 		fmt.Fprintf(out, "          released by %s\n", r.Releases)
 	}
 }

@@ -47,13 +47,17 @@ func TestWhatWasRefusedStandsBelowWhatWaits(t *testing.T) {
 		Rows:        []manage.ExplanationRow{{Reason: "NO_CONSUMER", Count: 30, Releases: "a consumer"}},
 		Ways:        []manage.ExplanationOfWay{{Bridge: "up", Reason: "NO_DEMAND"}},
 		Refused: []manage.Refusal{{User: "net", What: "read from queue://Q", Who: "bridge to hub",
-			Count: 3, AgoMs: 12_000, Releases: "the right"}}})
+			Count: 3, AgoMs: 12_000, Releases: "the right"},
+			{What: "read from queue://Q", Who: "bridge to hub", Count: 1, Releases: "a userName"}}})
 	want := `broker b  queue://Q: 30 messages, 0 in flight, 0 consumers, 0 network consumers
       30  NO_CONSUMER
           released by a consumer
   bridge up takes none: NO_DEMAND
   DENIED since start: 3, last 12s ago: user net, who may not read from queue://Q (bridge to hub)
           released by the right
+  DENIED since start: 1, last 0s ago: somebody without a user name, who may not read` +
+		` from queue://Q (bridge to hub)
+          released by a userName
 `
 	if out.String() != want {
 		t.Errorf("explain says\n%s\nwant\n%s", out.String(), want)

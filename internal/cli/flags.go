@@ -181,7 +181,9 @@ func dial(ctx context.Context, uri, user, password, clientID string, errOut io.W
 	switch {
 	case errors.Is(err, client.ErrUnavailable):
 		return nil, nil, message.Errorf(message.Unavailable, "%w", err)
-	case errors.As(err, &refused) || ctx.Err() != nil:
+	case errors.As(err, &refused):
+		return nil, nil, fmt.Errorf("%w%s", err, loginCure(refused, user))
+	case ctx.Err() != nil:
 		return nil, nil, err
 	case err != nil:
 		return nil, nil, usageError{err.Error()}
@@ -194,4 +196,15 @@ func dial(ctx context.Context, uri, user, password, clientID string, errOut io.W
 			fmt.Fprintln(errOut, "hopwire:", err)
 		}
 	}, nil
+}
+
+// loginCure is what to do about a refused login; "" where that is not about the user.
+func loginCure(e *client.BrokerError, user string) string {
+	switch {
+	case !strings.Contains(e.Class, "Security"):
+		return ""
+	case user == "":
+		return "; give --user and --password"
+	}
+	return "; see --user and --password"
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hopwire/client"
 	"hopwire/internal/message"
 )
 
@@ -93,6 +94,18 @@ func TestEveryReasonHasWordsAndIsInTheDocs(t *testing.T) {
 		}
 		if !regexp.MustCompile(`(?m)^\| (\w+, )*` + string(r) + `\b`).Match(docs) {
 			t.Errorf("docs/operations.md does not tell what %s means", r)
+		}
+	}
+}
+
+func TestARefusedLoginNamesItsOptions(t *testing.T) {
+	for _, c := range []struct{ class, user, want string }{
+		{"java.lang.SecurityException", "", "; give --user and --password"},
+		{"java.lang.SecurityException", "u", "; see --user and --password"},
+		{"javax.jms.InvalidClientIDException", "", ""},
+	} {
+		if got := loginCure(&client.BrokerError{Class: c.class}, c.user); got != c.want {
+			t.Errorf("%s of user %q: %q, want %q", c.class, c.user, got, c.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package manage
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"hopwire/internal/bridge"
@@ -346,9 +347,20 @@ func FromExplanation(name string, e *broker.Explanation) *Explanation {
 	}
 	for _, r := range e.Refused {
 		x.Refused = append(x.Refused, Refusal{User: r.User, What: r.What, Who: r.Who,
-			Count: r.Count, AgoMs: r.Ago.Milliseconds(), Releases: message.AccessDenied.Releases()})
+			Count: r.Count, AgoMs: r.Ago.Milliseconds(), Releases: rightFor(&r)})
 	}
 	return x
+}
+
+// rightFor is what lets a refused one do what it may not. Who has no name can be given no right.
+func rightFor(r *broker.Refusal) string {
+	switch {
+	case r.User != "":
+		return message.AccessDenied.Releases()
+	case strings.HasPrefix(r.Who, "bridge "):
+		return "a userName on the networkConnector, which has none, of a user with the right"
+	}
+	return "a user name and password, which it does not give, of a user with the right"
 }
 
 // reasons gives counts in a fixed order: by count, then by name. No reason is in two of the maps.

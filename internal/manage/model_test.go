@@ -2,6 +2,7 @@ package manage
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"hopwire/internal/broker"
@@ -18,5 +19,20 @@ func TestReasonsOfOthersStandAmongTheCores(t *testing.T) {
 	want := List[ReasonCount]{{"EXPIRED", 3}, {"FRAME_MEMORY", 2}, {"POISONED", 1}}
 	if !reflect.DeepEqual(s.Reasons, want) || len(core) != 3 {
 		t.Errorf("the reasons are %v, want %v; the core's are %v", s.Reasons, want, core)
+	}
+}
+
+func TestWhoHasNoNameNeedsOneBeforeARight(t *testing.T) {
+	for user, of := range map[string]map[string]string{
+		"":    {"bridge to hub": "a userName on the networkConnector", "client c": "a user name an"},
+		"net": {"bridge to hub": "the right", "client c": "the right"},
+	} {
+		for who, want := range of {
+			of := []broker.Refusal{{User: user, Who: who}}
+			x := FromExplanation("b", &broker.Explanation{Refused: of})
+			if got := x.Refused[0].Releases; !strings.HasPrefix(got, want) {
+				t.Errorf("user %q, %s: released by %q, want %q", user, who, got, want)
+			}
+		}
 	}
 }
