@@ -49,7 +49,7 @@ func TestAWaitingOpenGetsTheFolderWhenItIsFree(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if l := <-lines; !strings.Contains(l, "waiting as slave") {
+	if l := <-lines; !strings.Contains(l, "waiting as slave until it is free (--no-wait exits") {
 		t.Errorf("the line is %q", l)
 	}
 	select {
@@ -100,6 +100,7 @@ func TestAJavaLockAndOursExcludeEachOther(t *testing.T) {
 		t.Skip("python3 on linux is needed to lock as Java does")
 	}
 	dir := t.TempDir()
+	pid := 0
 	lock := func(extra ...string) (line string, release func()) {
 		args := append([]string{"-c", posixLocker, filepath.Join(dir, "lock")}, extra...)
 		cmd := exec.Command(python, args...)
@@ -108,6 +109,7 @@ func TestAJavaLockAndOursExcludeEachOther(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		pid = cmd.Process.Pid
 		buf := make([]byte, 10)
 		n, _ := out.Read(buf)
 		return strings.TrimSpace(string(buf[:n])), func() { in.Close(); _ = cmd.Wait() }
@@ -117,8 +119,9 @@ func TestAJavaLockAndOursExcludeEachOther(t *testing.T) {
 		t.Fatal("the other process says", got)
 	}
 	_, err = disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true})
-	if message.KindOf(err) != message.Unavailable || !strings.Contains(err.Error(), "in use by") {
-		t.Errorf("open of a folder that Java holds: %v", err)
+	if message.KindOf(err) != message.Unavailable || !strings.Contains(err.Error(),
+		fmt.Sprintf("in use by pid %d that is no Hopwire (an ActiveMQ? stop it first)", pid)) {
+		t.Errorf("open of a folder that Java holds as pid %d: %v", pid, err)
 	}
 	release()
 	s := openIn(t, dir, 0)
