@@ -90,6 +90,8 @@ func (c *browseCommand) queues() ([]*client.Destination, error) {
 		}
 		d, err := client.ParseDestination(text)
 		switch {
+		case strings.TrimSpace(text) == "":
+			return nil, usageError{"the name is empty"}
 		case err != nil:
 			return nil, usageError{err.Error()}
 		case d.Type != openwire.TypeQueue && d.Type != openwire.TypeTempQueue,

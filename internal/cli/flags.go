@@ -98,21 +98,24 @@ type dialFlags struct {
 
 // oneDestination is where a command sends to or takes from: an option or an argument.
 type oneDestination struct {
-	Option string `name:"destination" placeholder:"DEST" help:"${anyDest}"`
-	Arg    string `arg:"" optional:"" name:"dest" help:"The same as --destination."`
+	Option *string `name:"destination" placeholder:"DEST" help:"${anyDest}"`
+	Arg    *string `arg:"" optional:"" name:"dest" help:"The same as --destination."`
 }
 
 // parse gives the destination.
 func (d *oneDestination) parse() (*client.Destination, error) {
-	text := d.Option
+	text := "queue://TEST"
 	switch {
-	case d.Option != "" && d.Arg != "":
-		return nil, usageError{fmt.Sprintf("two destinations: %s and --destination %s", d.Arg,
-			d.Option)}
-	case d.Arg != "":
-		text = d.Arg
-	case text == "":
-		text = "queue://TEST"
+	case d.Option != nil && d.Arg != nil:
+		return nil, usageError{fmt.Sprintf("two destinations: %s and --destination %s", *d.Arg,
+			*d.Option)}
+	case d.Arg != nil:
+		text = *d.Arg
+	case d.Option != nil:
+		text = *d.Option
+	}
+	if strings.TrimSpace(text) == "" { // as of a variable that is not set
+		return nil, usageError{"the name is empty"}
 	}
 	return parseDestination(text)
 }

@@ -109,3 +109,13 @@ func TestARefusedLoginNamesItsOptions(t *testing.T) {
 		}
 	}
 }
+
+// As of a shell's variable that is not set.
+func TestAnEmptyNameIsNoDestination(t *testing.T) {
+	for _, verb := range []string{"producer", "consumer", "browse", "explain", "purge"} {
+		expect(t, exitUsage, `^hopwire: the name is empty\n`, verb, "")
+		if verb != "explain" && verb != "purge" {
+			expect(t, exitUsage, `^hopwire: the name is empty\n`, verb, "--destination", " ")
+		}
+	}
+}
