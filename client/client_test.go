@@ -347,6 +347,24 @@ func TestPropertiesKeepTheirTypes(t *testing.T) {
 	}
 }
 
+func TestMapsAndStreamsTakeIntsAsPropertiesDo(t *testing.T) {
+	body := primitive.Map{{Key: "a", Value: 5}, {Key: "in", Value: primitive.List{1 << 40, "x"}}}
+	got := must[any](t)(must[*Message](t)(NewMap(body)).Body())
+	want := primitive.Map{{Key: "a", Value: int32(5)},
+		{Key: "in", Value: primitive.List{int64(1 << 40), "x"}}}
+	if !reflect.DeepEqual(got, want) || body[0].Value != 5 {
+		t.Errorf("the map is %v, want %v; it was made of %v", got, want, body)
+	}
+	got = must[any](t)(must[*Message](t)(NewStream(primitive.List{7, true})).Body())
+	if want := (primitive.List{int32(7), true}); !reflect.DeepEqual(got, want) {
+		t.Errorf("the stream is %v, want %v", got, want)
+	}
+	_, err := NewMap(primitive.Map{{Key: "k", Value: uint(1)}})
+	if err == nil || !strings.Contains(err.Error(), `entry "k": a value of type uint`) {
+		t.Errorf("a uint: %v", err)
+	}
+}
+
 func TestForeignMessageIDsAreShownAsTheyAre(t *testing.T) {
 	p := &openwire.ProducerId{ConnectionID: "c", SessionID: 1, Value: 2}
 	for want, id := range map[string]*openwire.MessageId{

@@ -49,19 +49,20 @@ func NewBytes(b []byte) *Message {
 	return m
 }
 
-// NewMap makes a map message. An error names a value that is of no primitive type.
+// NewMap makes a map message. An int becomes an int32, or an int64 where that is too small. An
+// error names a value that is of no primitive type.
 func NewMap(body primitive.Map) (*Message, error) {
 	m := new(Message)
-	if err := m.wire.SetMap(body); err != nil {
+	if err := m.wire.SetMap(sized(body).(primitive.Map)); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// NewStream makes a stream message. An error names a value that is of no primitive type.
+// NewStream makes a stream message, of values as NewMap takes them.
 func NewStream(body primitive.List) (*Message, error) {
 	m := new(Message)
-	if err := m.wire.SetStream(body); err != nil {
+	if err := m.wire.SetStream(sized(body).(primitive.List)); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -141,17 +142,38 @@ func (m *Message) SetProperty(name string, value any) error {
 	if _, err := m.Properties(); err != nil {
 		return err
 	}
-	if n, ok := value.(int); ok {
-		if value = int64(n); n >= math.MinInt32 && n <= math.MaxInt32 {
-			value = int32(n)
-		}
-	}
+	value = sized(value)
 	if _, err := primitive.AppendValue(nil, value); err != nil {
 		return fmt.Errorf("property %s: %w", name, err)
 	}
 	m.properties.Set(name, value)
 	m.changed = true
 	return nil
+}
+
+// sized gives a value with each int in it, which the wire does not have, as an int32 or int64. What
+// it is given stays as it is.
+func sized(value any) any {
+	switch v := value.(type) {
+	case int:
+		if v >= math.MinInt32 && v <= math.MaxInt32 {
+			return int32(v)
+		}
+		return int64(v)
+	case primitive.Map:
+		out := make(primitive.Map, len(v))
+		for i, e := range v {
+			out[i] = primitive.Entry{Key: e.Key, Value: sized(e.Value)}
+		}
+		return out
+	case primitive.List:
+		out := make(primitive.List, len(v))
+		for i, x := range v {
+			out[i] = sized(x)
+		}
+		return out
+	}
+	return value
 }
 
 // Ack acknowledges a received message: in a session of mode IndividualAck this one, of mode

@@ -51,11 +51,11 @@ func appendMap(dst []byte, m Map, depth int) ([]byte, error) {
 	for _, e := range m {
 		n := ModifiedLen(e.Key)
 		if n > math.MaxUint16 {
-			return nil, fmt.Errorf("property name of %d encoded bytes is over 65535", n)
+			return nil, fmt.Errorf("name of %d encoded bytes is over 65535", n)
 		}
 		dst = AppendModified(binary.BigEndian.AppendUint16(dst, uint16(n)), e.Key)
 		if dst, err = appendValue(dst, e.Value, depth); err != nil {
-			return nil, fmt.Errorf("property %.60q: %w", e.Key, err)
+			return nil, fmt.Errorf("entry %.60q: %w", e.Key, err)
 		}
 	}
 	return dst, nil
