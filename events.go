@@ -235,6 +235,7 @@ var eventWords = map[broker.EventKind]struct {
 	broker.AccessDenied:        {slog.LevelWarn, "access denied"},
 	broker.BridgeCame:          {slog.LevelInfo, "a peer's bridge came"},
 	broker.BridgeLeft:          {slog.LevelInfo, "a peer's bridge is gone"},
+	broker.NotAsMeant:          {slog.LevelWarn, "not done as the sender meant it"},
 	broker.SubscriptionRemoved: {slog.LevelWarn, "durable subscription"},
 	broker.BranchFound:         {slog.LevelWarn, "prepared transaction waits for its outcome"},
 	broker.BranchImposed:       {slog.LevelWarn, "prepared transaction ended by hand"},

@@ -189,7 +189,7 @@ func (b *Broker) add(name message.Destination, path []message.BrokerID) *destina
 		b.announced(name)
 	}
 	if isVirtual(name) {
-		b.tell(Event{Kind: ConsumerWarning, Dest: name, Text: "virtual topics are not supported:" +
+		b.tell(Event{Kind: NotAsMeant, Dest: name, Text: "virtual topics are not supported:" +
 			" messages to " + name.String() + " reach its subscribers and no Consumer.* queue"})
 	}
 	return d

@@ -20,6 +20,7 @@ const (
 	DuplicateKnown      // a resend was recognised
 	DoubtReleased       // copies in doubt were given free without an answer
 	ConsumerWarning     // a consumer asked for something that cannot work
+	NotAsMeant          // a message is not treated as its sender meant it
 	SubscriptionRemoved // a durable one, with what it kept; Reason says why
 	PeerWarning         // a peer said what makes no sense, or two brokers have one name
 	AccessDenied        // a user has not the right to what it asks for; Text says whom and what

@@ -211,7 +211,8 @@ func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason
 	a.wait = &parking{dest: d, class: k, at: len(d.parked), size: a.m.Size(),
 		stored: b.isStored(d, a.m), since: b.env.Mono()}
 	if d.parkedCount() == 0 {
-		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: a.m.ID.String()})
+		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: a.sender() +
+			", the first: message " + a.m.ID.String()})
 	}
 	if !d.listed {
 		d.listed = true

@@ -3,6 +3,7 @@ package broker
 import (
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -324,4 +325,17 @@ func TestWhatWaitedAndEndsIsCountedAndToldOf(t *testing.T) {
 	r.tell(r.mail("g", tempQueue, 1))
 	h.pass(replyPatience)
 	h.ended("nobody told of it", tempQueue, message.TempUnseen, 1)
+}
+
+func TestWhoseSendsWaitIsTold(t *testing.T) {
+	h, _, _ := crowded(t)
+	for _, e := range h.events {
+		if e.Kind == SendParked {
+			if want := "client p at test, the first: message p:"; !strings.HasPrefix(e.Text, want) {
+				t.Errorf("told as %q, want %s…", e.Text, want)
+			}
+			return
+		}
+	}
+	t.Error("nothing is told")
 }

@@ -255,3 +255,14 @@ func noSpace(d *destination, a *arrival, reason message.Reason, how string) erro
 		" prevent flooding %s. See http://activemq.apache.org/producer-flow-control.html for"+
 		" more info", what, how, a.m.Producer, d.name)
 }
+
+// sender names who sends, for the log.
+func (a *arrival) sender() string {
+	switch {
+	case a.peer != nil:
+		return "bridge of " + a.b.peerText(a.peer.ID)
+	case a.conn != nil:
+		return "client " + a.conn.clientID + " at " + a.conn.remote.Address
+	}
+	return "this broker"
+}

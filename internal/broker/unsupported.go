@@ -63,7 +63,7 @@ func (b *Broker) notDone(d *destination, m *message.Message, a *arrival, first b
 func (b *Broker) countUndone(d *destination, r message.Reason, m *message.Message, text string) {
 	b.counts.Reasons[r]++
 	if d.reasons[r]++; d.reasons[r] == 1 {
-		b.tell(Event{Kind: ConsumerWarning, Reason: r, Dest: d.name, Count: 1,
+		b.tell(Event{Kind: NotAsMeant, Reason: r, Dest: d.name, Count: 1,
 			Text: m.ID.String() + ": " + text})
 	}
 }

@@ -13,7 +13,7 @@ func lacking(t *testing.T) (*house, *[]message.Reason) {
 	told := &[]message.Reason{}
 	return open(t, nil, func(o *Options) {
 		o.Observe = func(e Event) {
-			if e.Kind == ConsumerWarning && e.Reason != "" {
+			if e.Kind == NotAsMeant && e.Reason != "" {
 				*told = append(*told, e.Reason)
 			}
 		}
