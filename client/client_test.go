@@ -297,7 +297,10 @@ func TestDestinations(t *testing.T) {
 	for text, want := range map[string]string{
 		"A": "queue://A", "queue://A": "queue://A", "topic://A.>": "topic://A.>",
 		"temp-queue://x:1": "temp-queue://x:1", "queue://A?consumer.priority=1": "",
-		"queue://": "error", "": "error", "queue://?a=b": "error",
+		"queue://": "error", "": "error", "queue://?a=b": "error", "X:Y": "queue://X:Y",
+		"a:b//c": "queue://a:b//c", "queu://X": "error", "topic:X": "error", "Queue://X": "error",
+		"queue//X": "error", "a//b": "queue://a//b", "ab//c": "queue://ab//c",
+		"ID:vm-1": "queue://ID:vm-1",
 	} {
 		d, err := ParseDestination(text)
 		if got := FormatDestination(d); (err != nil) != (want == "error") ||

@@ -2,6 +2,8 @@ package client
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"hopwire/openwire"
@@ -22,10 +24,12 @@ func Topic(name string) *Destination {
 	return &Destination{Type: openwire.TypeTopic, PhysicalName: name}
 }
 
-var prefixes = []struct {
+type prefix struct {
 	prefix string
 	kind   byte
-}{
+}
+
+var prefixes = []prefix{
 	{"queue://", openwire.TypeQueue},
 	{"topic://", openwire.TypeTopic},
 	{"temp-queue://", openwire.TypeTempQueue},
@@ -33,8 +37,8 @@ var prefixes = []struct {
 }
 
 // ParseDestination reads queue://, topic://, temp-queue:// or temp-topic:// and a name; without
-// such a prefix the name is a queue's. Options after '?' stay part of the name; Session.Consumer
-// and Session.Producer read them.
+// such a prefix the name is a queue's. One like them (topic:X, queu://X) is an
+// error. Options after '?' stay part of the name; Session.Consumer and Session.Producer read them.
 func ParseDestination(text string) (*Destination, error) {
 	kind, name := openwire.TypeQueue, strings.TrimSpace(text)
 	for _, p := range prefixes {
@@ -43,11 +47,41 @@ func ParseDestination(text string) (*Destination, error) {
 			break
 		}
 	}
+	d := &Destination{Type: kind, PhysicalName: name}
 	if plain, _, _ := strings.Cut(name, "?"); plain == "" {
 		return nil, fmt.Errorf("destination %q: it has no name; write queue://NAME or topic://NAME",
 			text)
 	}
-	return &Destination{Type: kind, PhysicalName: name}, nil
+	if text = strings.TrimSpace(text); name != text {
+		return d, nil
+	}
+	if err := misspelt(text); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// scheme is what stands before a name: one letter alone is none, as in X:Y.
+var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z-]+)(://|:|//)`)
+
+// misspelt is the error of a text with a prefix that is none: it would be a queue that is called
+// so, which nobody means. Queue makes one.
+func misspelt(text string) error {
+	parts := scheme.FindStringSubmatch(text)
+	if parts == nil {
+		return nil
+	}
+	kind := strings.ToLower(parts[1])
+	known := slices.ContainsFunc(prefixes, func(p prefix) bool { return p.prefix == kind+"://" })
+	switch {
+	case known:
+		return fmt.Errorf("destination %s: write %s://%s", text, kind,
+			strings.TrimPrefix(text, parts[0]))
+	case parts[2] == "://":
+		return fmt.Errorf("destination %s: %s is no kind of destination; write queue://NAME or"+
+			" topic://NAME", text, parts[1])
+	}
+	return nil
 }
 
 // FormatDestination is the inverse of ParseDestination, with the prefix always there; "" for nil.

@@ -92,10 +92,9 @@ func (c *browseCommand) queues() ([]*client.Destination, error) {
 		switch {
 		case strings.TrimSpace(text) == "":
 			return nil, usageError{"the name is empty"}
-		case err != nil:
+		case err != nil && !strings.HasPrefix(text, "topic:"):
 			return nil, usageError{err.Error()}
-		case d.Type != openwire.TypeQueue && d.Type != openwire.TypeTempQueue,
-			strings.HasPrefix(text, "topic:"):
+		case err != nil, d.Type != openwire.TypeQueue && d.Type != openwire.TypeTempQueue:
 			return nil, usageError{text + " is a topic, which keeps no messages; only queues can be" +
 				" browsed"}
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,28 +118,11 @@ func (d *oneDestination) parse() (*client.Destination, error) {
 	return parseDestination(text)
 }
 
-// scheme is what stands before a name: one letter alone is none, as in X:Y.
-var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z-]+)(://|:)`)
-
-// parseDestination reads a destination. A name with a scheme that is none would be a queue that is
-// called so, which nobody means.
+// parseDestination reads a destination.
 func parseDestination(text string) (*client.Destination, error) {
 	to, err := client.ParseDestination(text)
 	if err != nil {
 		return nil, usageError{err.Error()}
-	}
-	parts := scheme.FindStringSubmatch(strings.TrimSpace(text))
-	if parts == nil || client.FormatDestination(to) == strings.TrimSpace(text) {
-		return to, nil
-	}
-	kinds := []string{"queue", "topic", "temp-queue", "temp-topic"}
-	switch {
-	case slices.Contains(kinds, strings.ToLower(parts[1])):
-		return nil, usageError{fmt.Sprintf("destination %s: write %s://%s", text,
-			strings.ToLower(parts[1]), strings.TrimPrefix(text, parts[0]))}
-	case parts[2] == "://":
-		return nil, usageError{fmt.Sprintf("destination %s: %s is no kind of destination; write"+
-			" queue://NAME or topic://NAME", text, parts[1])}
 	}
 	return to, nil
 }
