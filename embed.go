@@ -3,6 +3,7 @@ package hopwire
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -29,11 +30,21 @@ func Embed(ctx context.Context, name string, o Options) (*Broker, error) {
 // anywhere.
 func (b *Broker) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	c, err := b.inside.Dial(ctx)
+	if errors.Is(err, net.ErrClosed) {
+		return nil, endedError{b.config.Name}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("broker %s: %w", b.config.Name, err)
 	}
 	return c, nil
 }
+
+// endedError says that a broker has ended, which is a net.ErrClosed.
+type endedError struct{ name string }
+
+func (e endedError) Error() string { return "broker " + e.name + " has ended" }
+
+func (e endedError) Unwrap() error { return net.ErrClosed }
 
 // URL is where clients and peers reach the broker: the address of its first transport connector,
 // with the port that was taken for port 0. It is "" when there is none.

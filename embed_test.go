@@ -104,7 +104,8 @@ func TestEmbeddedBrokersShareNothing(t *testing.T) {
 func TestAnEmbeddedBrokerThatEndedCannotBeDialled(t *testing.T) {
 	b := embed(t.Context(), t, "gone")
 	end(t, b)
-	if c, err := b.Dial(t.Context(), ""); !errors.Is(err, net.ErrClosed) {
+	if c, err := b.Dial(t.Context(), ""); !errors.Is(err, net.ErrClosed) ||
+		err.Error() != "broker gone has ended" {
 		t.Errorf("%v, %v", c, err)
 	}
 }

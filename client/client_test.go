@@ -368,6 +368,17 @@ func TestMapsAndStreamsTakeIntsAsPropertiesDo(t *testing.T) {
 	}
 }
 
+func TestAMessageIsShownInAFewWords(t *testing.T) {
+	m := NewText("secret")
+	if got := fmt.Sprint(m); got != "ActiveMQTextMessage" {
+		t.Errorf("a new one is %q", got)
+	}
+	m.ID, m.Destination = "ID:1", Queue("Q")
+	if got := fmt.Sprint(m); got != "ActiveMQTextMessage ID:1 of queue://Q" {
+		t.Errorf("one that was sent is %q", got)
+	}
+}
+
 func TestForeignMessageIDsAreShownAsTheyAre(t *testing.T) {
 	p := &openwire.ProducerId{ConnectionID: "c", SessionID: 1, Value: 2}
 	for want, id := range map[string]*openwire.MessageId{

@@ -111,6 +111,22 @@ func (m *Message) Text() (string, error) {
 // Kind is the protocol's name of the message's type, e.g. "ActiveMQTextMessage".
 func (m *Message) Kind() string { return openwire.TypeName(m.wire.Type) }
 
+// String is the message in a few words, without what is in it.
+func (m *Message) String() string {
+	text := m.Kind()
+	if m.ID != "" {
+		text += " " + m.ID
+	}
+	if m.Destination != nil {
+		text += " of " + FormatDestination(m.Destination)
+	}
+	return text
+}
+
+// OriginalDestination is where the message was sent before a broker put it elsewhere, as into a
+// dead letter queue; nil if it was not.
+func (m *Message) OriginalDestination() *Destination { return m.wire.OriginalDestination }
+
 // Redelivered tells whether the message may have been delivered before.
 func (m *Message) Redelivered() bool { return m.DeliveryCount > 1 }
 

@@ -240,6 +240,7 @@ func headers(m *client.Message) [][2]string {
 	all := [][2]string{
 		{"JMSMessageID", m.ID},
 		{"JMSDestination", client.FormatDestination(m.Destination)},
+		{"OriginalDestination", client.FormatDestination(m.OriginalDestination())},
 		{"JMSDeliveryMode", mode},
 		{"JMSPriority", fmt.Sprint(m.Priority)},
 		{"JMSRedelivered", fmt.Sprint(m.Redelivered())},

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"hopwire/test/interop/broker"
 	"hopwire/test/need"
+	"hopwire/test/wait"
 )
 
 // brokers runs a test with each kind of broker.
@@ -102,4 +104,15 @@ func TestADurableConsumerGetsWhatCameWhileItWasAway(t *testing.T) {
 	expect(t, 0, `2  NO_CONSUMER  .durable subscription consumer-1 of client me.`, "explain", "-b",
 		"one", "topic://T")
 	expect(t, 0, `received 2 messages from topic://T`, consume...)
+}
+
+func TestADeadLetterShowsWhereItWasSent(t *testing.T) {
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "one", Persistent: true})
+	at := "--brokerUrl=" + b.URL()
+	expect(t, 0, `sent 1 message to`, "producer", at, "--messageCount", "1", "--msgTTL", "1", "POOR")
+	expect(t, 0, `received 0`, "consumer", at, "--wait", "50ms", "POOR")
+	wait.For(t, patience, "dead", func() (string, bool) {
+		out, _ := play(t, "browse", at, "ActiveMQ.DLQ")
+		return out, strings.Contains(out, "OriginalDestination = queue://POOR\n")
+	})
 }
