@@ -2,6 +2,7 @@ package hopwire
 
 import (
 	"context"
+	"path/filepath"
 
 	"hopwire/internal/manage"
 )
@@ -92,3 +93,11 @@ func (m managed) RemoveDurable(ctx context.Context, clientID, name string) (*Rem
 
 // Stop implements manage.Subject.
 func (m managed) Stop() { m.b.stop("asked to (hopwire stop)") }
+
+// absolute is a folder as who is elsewhere finds it; "" stays.
+func absolute(folder string) string {
+	if full, err := filepath.Abs(folder); folder != "" && err == nil {
+		return full
+	}
+	return folder
+}

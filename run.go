@@ -301,8 +301,8 @@ func (b *Broker) bridges() []manage.Bridge {
 // Status tells how the broker stands. It waits for the broker's turn, which an overloaded one gives
 // late; the error says that the broker has ended or the context has.
 func (b *Broker) Status(ctx context.Context) (*Status, error) {
-	s := &manage.Status{Version: Version, PID: pid, Compat: b.compat, DataFolder: b.DataFolder(),
-		Position: b.options.Position,
+	s := &manage.Status{Version: Version, PID: pid, Compat: b.compat,
+		DataFolder: absolute(b.DataFolder()), Position: b.options.Position,
 		UptimeMs: time.Since(b.started).Milliseconds()}
 	for _, l := range b.listeners {
 		s.Connectors = append(s.Connectors, manage.Connector{Name: l.config.Name,

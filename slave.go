@@ -75,7 +75,7 @@ func (x *slave) Presence() *manage.Presence { return &manage.Presence{Waits: x.l
 // Status implements manage.Subject.
 func (x *slave) Status(context.Context) (*manage.Status, error) {
 	return &manage.Status{Broker: x.setup.Name(), Version: Version, PID: pid,
-		Position: x.setup.options.Position, DataFolder: x.setup.Folder(), Waits: x.line}, nil
+		Position: x.setup.options.Position, DataFolder: absolute(x.setup.Folder()), Waits: x.line}, nil
 }
 
 // Explain implements manage.Subject.

@@ -40,9 +40,13 @@ func (f brokerFlag) ask(ctx context.Context) ([]*asked, error) {
 	}
 	for _, name := range f.Broker {
 		if !slices.ContainsFunc(out, func(a *asked) bool { return a.Name == name }) {
+			var near []string
+			for _, c := range all {
+				near = append(near, c.Name)
+			}
 			return nil, message.Errorf(message.Unavailable, "no broker named %s is running%s"+
-				" for this user; hopwire status lists those that are%s", name, f.process(),
-				elsewhereOf(name, control.Others()))
+				" for this user; hopwire status lists those that are%s%s", name, f.process(),
+				elsewhereOf(name, control.Others()), nearest(name, near))
 		}
 	}
 	switch {

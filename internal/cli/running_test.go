@@ -113,10 +113,12 @@ func TestABrokerOfAnotherUserThatHasTheNameIsTold(t *testing.T) {
 
 func TestStopTakesNames(t *testing.T) {
 	t.Setenv("TMPDIR", need.ShortDir(t))
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range []string{"a", "b", "c", "shop1"} {
 		broker.Start(t, broker.Hopwire, broker.Options{Name: name})
 	}
 	expect(t, exitUnavailable, `no broker named d is running`, "stop", "d")
+	expect(t, exitUnavailable, `no broker named shp1 .*; did you mean shop1\?\n$`, "stop", "shp1")
+	expect(t, exitDone, `^broker shop1 stopped\n$`, "stop", "shop1")
 	expect(t, exitDone, `^broker a stopped\nbroker c stopped\n$`, "stop", "a", "-b", "c")
 	expect(t, exitDone, `^broker b `, "status")
 }
