@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ func (c *explainCommand) Run(ctx context.Context, s *streams) error {
 		return c.explainAll(ctx, s, them, name)
 	}
 	found, err := explained(ctx, them, c.Queue, c.Message)
+	mostFirst(found)
 	for _, x := range found {
 		c.print(s.out, x)
 	}
@@ -65,6 +67,14 @@ func explained(ctx context.Context, them []*asked, name, id string) ([]*manage.E
 		return x, err
 	})
 	return slices.DeleteFunc(found, func(x *manage.Explanation) bool { return x == nil }), err
+}
+
+// mostFirst puts first what has most messages, or sends that wait.
+func mostFirst(found []*manage.Explanation) {
+	slices.SortStableFunc(found, func(x, y *manage.Explanation) int {
+		return cmp.Compare(y.Destination.Size+int64(y.Destination.Parked),
+			x.Destination.Size+int64(x.Destination.Parked))
+	})
 }
 
 // explainAll explains those destinations of a pattern or list that have messages, or sends that
@@ -215,7 +225,7 @@ func (c *explainCommand) print(out io.Writer, x *manage.Explanation) {
 		fmt.Fprintf(out, "  %6d  %s in the store, and %s looked at when read\n", n,
 			plural.Form(n, "waits", "wait"), plural.Form(n, "is", "are"))
 		if x.StoredOldest != nil {
-			printOldest(out, *x.StoredOldest)
+			printOldest(out, n, *x.StoredOldest)
 		}
 	}
 	for _, w := range x.Ways {

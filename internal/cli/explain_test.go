@@ -143,7 +143,7 @@ func TestWhatIsKnownOfTheOldestMessageIsTold(t *testing.T) {
        2  E
           released by r
        1  waits in the store, and is looked at when read
-          the oldest came 8s ago: ID:3
+          it came 8s ago: ID:3
 `
 	if got != want {
 		t.Errorf("explain says\n%s\nwant\n%s", got, want)
@@ -244,4 +244,21 @@ func TestARowNamesTheMachineAndTheSelectorOfItsConsumer(t *testing.T) {
 	expect(t, exitDone, `SELECTOR_NO_MATCH  \(consumer ID:.* of client me at tcp://127.0.0.1:\d+, `+
 		`selector "kind='a'"\)\n`, "explain", "Q")
 	expect(t, exitDone, `at tcp://127.0.0.1:\d+, selector "kind='b{194}"\.\.\.\)\n`, "explain", "Q")
+}
+
+func TestWhereMessagesAreStandsFirst(t *testing.T) {
+	of := func(broker string, size int64, parked int) *manage.Explanation {
+		return &manage.Explanation{Broker: broker,
+			Destination: manage.Destination{Size: size, Parked: parked}}
+	}
+	found := []*manage.Explanation{of("hub", 0, 0), of("region", 0, 1), of("shop", 15, 0),
+		of("x", 0, 0)}
+	mostFirst(found)
+	got := ""
+	for _, x := range found {
+		got += x.Broker + " "
+	}
+	if got != "shop region hub x " {
+		t.Errorf("the order is %s", got)
+	}
 }

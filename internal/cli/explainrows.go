@@ -39,7 +39,8 @@ func printRows(out io.Writer, rows []manage.ExplanationRow, most int) {
 		if r.Remark != "" {
 			fmt.Fprintf(out, "          %s\n", r.Remark)
 		}
-		printOldest(out, manage.Oldest{SinceMs: r.SinceMs, Example: r.Example, Unknown: r.Unknown})
+		printOldest(out, r.Count,
+			manage.Oldest{SinceMs: r.SinceMs, Example: r.Example, Unknown: r.Unknown})
 	}
 	for _, s := range order {
 		andMore(out, left[s], fmt.Sprintf("of %d that are %s", alike[s], s.reason),
@@ -67,8 +68,10 @@ func whose(r *manage.ExplanationRow) string {
 }
 
 // printOldest tells how long the oldest of some messages has been here, as far as that is known.
-func printOldest(out io.Writer, o manage.Oldest) {
+func printOldest(out io.Writer, n int64, o manage.Oldest) {
 	switch {
+	case n == 1 && o.Example != "" && !o.Unknown:
+		fmt.Fprintf(out, "          it came %s ago: %s\n", age(o.SinceMs), o.Example)
 	case o.Example != "" && o.Unknown:
 		fmt.Fprintf(out, "          the oldest that could be read came %s ago: %s\n", age(o.SinceMs),
 			o.Example)

@@ -59,6 +59,9 @@ const showsAll = "hopwire status --all"
 // Run prints how brokers stand.
 func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 	them, err := c.ask(ctx)
+	if err != nil && c.JSON {
+		return errors.Join(printJSON(s.out, nil), err)
+	}
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func TestBrokersThatOpenTogetherAreToldInTheOrderOfTheirFiles(t *testing.T) {
 func TestProgramsReadAllOfAStatus(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	expect(t, exitUnavailable, `^hopwire: no broker is running`, "status", "--json")
+	expect(t, exitUnavailable, `^\[\]\nhopwire: no broker is running`, "status", "--json")
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "json"})
 	expect(t, 0, `sent 3 messages`, "producer", "--brokerUrl="+b.URL(), "--destination=queue://Q",
 		"--messageCount=3")
