@@ -202,8 +202,10 @@ func (d *demand) Remark(r message.Reason, p network.Replay, now time.Duration) s
 		case !d.consumed():
 			return "the peer has no consumer for it, which replayWhenNoConsumers needs"
 		case !p.WhenNoConsumers:
-			return "the peer has a consumer for it: replayWhenNoConsumers=\"true\" in this " +
-				"destination's policyEntry here would let it back"
+			return "the peer has a consumer for it: " +
+				`<conditionalNetworkBridgeFilterFactory replayWhenNoConsumers="true"/> in the ` +
+				"<networkBridgeFilterFactory> of its policyEntry, on this broker and each on the way, " +
+				"would let it back"
 		}
 	case message.RemoteWindowFull, message.RemoteSilent, message.LinkFull, message.InFlight:
 		if s := d.bridge.silence(now); s > 0 {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -117,7 +118,8 @@ func (b *builder) attribute(to *bean, name, value string, at Pos) {
 		for i := range to.el.Attributes {
 			names = append(names, to.el.Attributes[i].Name)
 		}
-		b.problem(at, "unknown attribute %s on <%s>%s", name, to.el.Name, schema.Suggest(name, names))
+		b.problem(at, "unknown attribute %s on <%s>%s%s", name, to.el.Name,
+			schema.Belongs(name, to.el, nil, true), schema.Suggest(name, names))
 		return
 	}
 	if _, twice := to.values[name]; twice {
@@ -187,6 +189,7 @@ func (b *builder) child(to *bean, c *node) {
 	if hint == "" {
 		hint = schema.Suggest(c.name, members)
 	}
+	hint = cmp.Or(schema.Belongs(c.name, el, nil, false), hint)
 	b.problem(c.pos, "unknown element <%s> in <%s>%s", c.raw, el.Name, hint)
 }
 
@@ -211,7 +214,7 @@ func (b *builder) property(to *bean, n *node, p *schema.Property) {
 	for _, a := range n.attrs {
 		if a.ns == "" && a.name != "id" {
 			b.problem(a.pos, "attribute %s on <%s>: that element only wraps others, write it on the "+
-				"one inside", a.name, n.raw)
+				"one inside%s", a.name, n.raw, schema.Belongs(a.name, to.el, p, true))
 		}
 	}
 	for _, c := range n.children {
@@ -231,8 +234,8 @@ func (b *builder) member(to *bean, c *node, p *schema.Property) {
 	case c.isSpring("bean") || c.name == "ref" || c.isSpring("list"):
 		b.javaBean(c, p)
 	default:
-		b.problem(c.pos, "unknown element <%s> in <%s>%s", c.raw, p.Name,
-			schema.Suggest(c.name, p.Elements))
+		b.problem(c.pos, "unknown element <%s> in <%s>%s", c.raw, p.Name, cmp.Or(
+			schema.Belongs(c.name, to.el, p, false), schema.Suggest(c.name, p.Elements)))
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -297,10 +298,12 @@ func (b *builder) file(root *node, c *Config) {
 			b.notice(n.pos, NotHonoured, "import of %s is ignored", n.get("resource"))
 		case n.ns == springNS && len(schema.Suggest(n.name, []string{"broker"})) == 0,
 			schema.ElementNamed(n.name) == nil && n.ns != "" && !strings.Contains(n.ns, "activemq"):
-			b.notice(n.pos, NotHonoured, "<%s> is ignored", n.raw)
+			b.notice(n.pos, NotHonoured, "<%s> is ignored%s", n.raw,
+				schema.Belongs(n.name, nil, nil, false))
 		default:
-			b.problem(n.pos, "unknown element <%s> in <beans>%s", n.raw,
-				schema.Suggest(n.name, []string{"broker", "bean", "import"}))
+			b.problem(n.pos, "unknown element <%s> in <beans>%s", n.raw, cmp.Or(
+				schema.Belongs(n.name, nil, nil, false),
+				schema.Suggest(n.name, []string{"broker", "bean", "import"})))
 		}
 	}
 	if len(c.Brokers) == 0 && len(b.problems) == 0 {

@@ -24,7 +24,8 @@ made from the table that the reader itself uses.
 
 "Hopwire's own" marks what ActiveMQ does not have: it would refuse a file with that.
 
-Anything that is not on this page is an error with the nearest known name.
+Anything that is not on this page is an error with the nearest known name, and what stands at a
+wrong place is one that tells where it belongs.
 `)
 	b.WriteString("\n## Elements\n")
 	for _, e := range Elements() {

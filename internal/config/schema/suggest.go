@@ -11,7 +11,8 @@ import (
 const maxSuggestRunes = 64
 
 // Suggest returns "; did you mean X?" for the candidate nearest to name, or "" when none is near:
-// at most one edit in three characters, or two in short names.
+// at most one edit in three characters, or two in short names. When none is, it is the shortest
+// that begins with name, or has it as its last word, as userName does user, and brokerName name.
 func Suggest(name string, candidates []string) string {
 	best, bestDistance := "", min(len(name)-1, max(2, len(name)/3))+1
 	if len(name) > maxSuggestRunes {
@@ -26,9 +27,34 @@ func Suggest(name string, candidates []string) string {
 		}
 	}
 	if best == "" {
+		best = longer(name, candidates)
+	}
+	if best == "" {
 		return ""
 	}
 	return "; did you mean " + best + "?"
+}
+
+// leastPart is how many characters a part of a name has that is taken for the name.
+const leastPart = 4
+
+// longer returns the shortest candidate that begins with name or ends with it as a word, or "".
+func longer(name string, candidates []string) string {
+	if len(name) < leastPart {
+		return ""
+	}
+	best := ""
+	for _, c := range candidates {
+		at := len(c) - len(name)
+		if at <= 0 || best != "" && len(c) >= len(best) {
+			continue
+		}
+		word := c[at] >= 'A' && c[at] <= 'Z' || c[at-1] == '.'
+		if strings.EqualFold(c[:len(name)], name) || word && strings.EqualFold(c[at:], name) {
+			best = c
+		}
+	}
+	return best
 }
 
 // Near returns the candidates that are as near to name as Suggest wants, or contain it, each once,

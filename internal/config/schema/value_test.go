@@ -27,7 +27,8 @@ func TestSuggestionsAreNear(t *testing.T) {
 	names := []string{"conduitSubscriptions", "duplex", "uri", "name", "prefetchSize"}
 	for name, want := range map[string]string{
 		"conduitSubscription": "conduitSubscriptions", "Duplex": "duplex", "dulpex": "duplex",
-		"prefechSize": "prefetchSize", "url": "uri", "x": "", "completelyElse": "", "prefetch": "",
+		"prefechSize": "prefetchSize", "url": "uri", "x": "", "completelyElse": "",
+		"prefetch": "prefetchSize",
 	} {
 		got := Suggest(name, names)
 		if want != "" {
