@@ -273,6 +273,25 @@ func (b *Broker) memoryReleases(d *destination) string {
 		" broker (%d bytes, of which %d are taken)", b.memory.Limit(), b.memory.Used())
 }
 
+// storeReleases names the limit that keeps sends waiting, or the disk.
+func (b *Broker) storeReleases(d *destination) string {
+	space := b.journal.storage.Space()
+	if !b.overStoreLimit(d) {
+		if space.FreeBytes < 0 {
+			return message.StoreFull.Releases()
+		}
+		return fmt.Sprintf("consumers, or disk space (%d bytes are free, of which %d are kept)",
+			space.FreeBytes, space.ReserveBytes)
+	}
+	mark := ""
+	if p := d.policy.Memory.StoreHighWaterPercent; p < 100 {
+		mark = fmt.Sprintf(", or a higher storeUsageHighWaterMark of its policyEntry (%d%%)", p)
+	}
+	return fmt.Sprintf("consumers here or of other destinations, or a larger storeUsage of the"+
+		" broker (%d bytes, of which %d are taken)%s", b.opt.StoreLimitBytes,
+		space.UsedBytes+b.journal.undurable, mark)
+}
+
 // remark adds to a row where its consumer is and what it selects, or what a bridge's subscription
 // says about it.
 func (e *explainer) remark(row *ExplainRow, of any) {
@@ -316,6 +335,8 @@ func (e *explainer) releases(r message.Reason, who string) string {
 		return "its subscriber, or the end of the subscription"
 	case r == message.MemoryFull:
 		return e.b.memoryReleases(e.named)
+	case r == message.StoreFull:
+		return e.b.storeReleases(e.named)
 	}
 	return r.Releases()
 }

@@ -8,6 +8,7 @@ import (
 	"hopwire/internal/message"
 	"hopwire/internal/network"
 	"hopwire/internal/policy"
+	"hopwire/internal/store"
 )
 
 func TestAPeerIsNamedWithItsIDBehind(t *testing.T) {
@@ -37,6 +38,65 @@ func TestTheLimitThatKeepsSendsWaitingIsNamed(t *testing.T) {
 	got := h.b.memoryReleases(d)
 	if !strings.Contains(got, "memoryLimit of its policyEntry (1000 bytes, of which 1500 are taken)") {
 		t.Errorf("the policy's limit is full: released by %s", got)
+	}
+}
+
+func TestWhatKeepsSendsFromTheStoreIsNamed(t *testing.T) {
+	const mark = ", or a higher storeUsageHighWaterMark of its policyEntry (50%)"
+	for _, c := range []struct {
+		limit, onTheWay int64
+		percent         int
+		space           store.Space
+		want            string
+	}{
+		{1 << 20, 0, 100, store.Space{UsedBytes: 2 << 20, FreeBytes: 9 << 30},
+			"a larger storeUsage of the broker (1048576 bytes, of which 2097152 are taken)"},
+		{1 << 20, 1 << 20, 50, store.Space{FreeBytes: -1},
+			"a larger storeUsage of the broker (1048576 bytes, of which 1048576 are taken)" + mark},
+		{1 << 20, 0, 100, store.Space{FreeBytes: 10, ReserveBytes: 20},
+			"consumers, or disk space (10 bytes are free, of which 20 are kept)"},
+		{0, 0, 100, store.Space{UsedBytes: 2 << 20, FreeBytes: -1, Full: true},
+			"consumers, or disk space"},
+	} {
+		h := open(t, nil, func(o *Options) {
+			o.StoreLimitBytes = c.limit
+			e := policy.NewEntry()
+			e.Destination, e.Memory.StoreHighWaterPercent = queueNamed("Q"), c.percent
+			o.Policies = &policy.Map{Entries: []*policy.Entry{e}}
+		})
+		h.space = func() store.Space { return c.space }
+		h.b.journal.undurable = c.onTheWay
+		g := h.connect("g", "g", "", nil)
+		g.Handle(g.mail("g", queueNamed("Q"), 1))
+		row := h.explain(queueNamed("Q")).Rows[0]
+		if row.Reason != message.StoreFull || !strings.HasSuffix(row.Releases, c.want) {
+			t.Errorf("%+v: %s released by %s, want %s", c, row.Reason, row.Releases, c.want)
+		}
+		if s := h.b.Status(); s.StoreLimitBytes != c.limit {
+			t.Errorf("the status tells a limit of %d, not %d", s.StoreLimitBytes, c.limit)
+		}
+	}
+}
+
+// In one turn nothing comes to the disk, which so cannot tell how much there is.
+func TestWhatIsOnItsWayToTheStoreCountsForItsLimit(t *testing.T) {
+	const limit, each = 1 << 20, 100_000
+	h := open(t, nil, func(o *Options) { o.StoreLimitBytes = limit })
+	h.space = func() store.Space { return store.Space{FreeBytes: -1} }
+	g := h.connect("g", "g", "", nil)
+	q := queueNamed("Q")
+	var sends []*message.Message
+	for n := range int64(30) {
+		sends = append(sends, g.big("g", q, n+1, each, true))
+	}
+	for _, m := range sends {
+		g.Handle(m)
+	}
+	if way := h.b.journal.undurable; way < limit || way > limit+2*each {
+		t.Errorf("%d bytes are on their way, the limit is %d", way, limit)
+	}
+	if d := h.b.find(q); len(d.parked) == 0 || d.parked[0].reason() != message.StoreFull {
+		t.Errorf("%d sends wait", len(d.parked))
 	}
 }
 

@@ -151,12 +151,18 @@ func (b *Broker) memoryLacks(d *destination) bool {
 
 func (b *Broker) storeLacks(d *destination) bool {
 	space := b.journal.storage.Space()
-	over := b.opt.StoreLimitBytes > 0 && float64(space.UsedBytes) >=
-		float64(b.opt.StoreLimitBytes)/100*float64(d.policy.Memory.StoreHighWaterPercent)
 	// What is on its way is as good as written, to a log and to its place: a batch of puts that the
 	// store refuses for lack of room is held.
 	tight := space.FreeBytes >= 0 && space.FreeBytes-2*b.journal.undurable < space.ReserveBytes
-	return space.Full || over || tight
+	return space.Full || b.overStoreLimit(d) || tight
+}
+
+// overStoreLimit reports whether the store takes what the destination may have of storeUsage, with
+// what is on its way there.
+func (b *Broker) overStoreLimit(d *destination) bool {
+	used := b.journal.storage.Space().UsedBytes + b.journal.undurable
+	return b.opt.StoreLimitBytes > 0 && float64(used) >=
+		float64(b.opt.StoreLimitBytes)/100*float64(d.policy.Memory.StoreHighWaterPercent)
 }
 
 // mayNotWait reports whether too much waits already. A peer's sends are bounded by its window; what

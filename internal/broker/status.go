@@ -17,6 +17,7 @@ type Status struct {
 	MemoryBytes      int64
 	MemoryLimitBytes int64
 	StoreBytes       int64
+	StoreLimitBytes  int64 // 0 is no limit
 	StoreFull        bool
 	Destinations     []DestinationStatus
 	// Subscriptions are the durable ones, in the order of their making.
@@ -72,7 +73,8 @@ func (b *Broker) Status() Status {
 	space := b.journal.storage.Space()
 	s := Status{Name: b.opt.Name, ID: b.opt.ID, Connections: len(b.connOrder), Counts: b.counts,
 		MemoryBytes: b.memory.Used(), MemoryLimitBytes: b.memory.Limit(),
-		StoreBytes: space.UsedBytes, StoreFull: space.Full, Transactions: b.transactions()}
+		StoreBytes: space.UsedBytes, StoreLimitBytes: b.opt.StoreLimitBytes, StoreFull: space.Full,
+		Transactions: b.transactions()}
 	s.Counts.Reasons = copyReasons(b.counts.Reasons)
 	budget := waitsOfAll
 	for d := range b.named() {

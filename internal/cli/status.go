@@ -118,7 +118,7 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	}
 	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s%s  store %s%s\n",
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), plural.Of(st.Connections, "connection"),
-		memory(st), frames(st), bytes(st.StoreBytes),
+		memory(st), frames(st), storage(st),
 		mark(st.StoreFull, " FULL"))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
@@ -169,6 +169,13 @@ func memory(st *manage.Status) string {
 		return bytes(st.MemoryBytes) + ", no limit"
 	}
 	return bytes(st.MemoryBytes) + " of " + bytes(st.MemoryLimitBytes)
+}
+
+func storage(st *manage.Status) string {
+	if st.StoreLimitBytes == 0 {
+		return bytes(st.StoreBytes) + ", no limit"
+	}
+	return bytes(st.StoreBytes) + " of " + bytes(st.StoreLimitBytes)
 }
 
 // frames tells of large frames that are being read, if there are some.

@@ -56,6 +56,17 @@ func TestStatusTellsThatMemoryHasNoLimit(t *testing.T) {
 	}
 }
 
+func TestStatusTellsTheStoresLimit(t *testing.T) {
+	for limit, want := range map[int64]string{0: "store 1.0 KiB, no limit\n",
+		2048: "store 1.0 KiB of 2.0 KiB FULL\n"} {
+		out := printed(&manage.Status{Broker: "a", StoreBytes: 1024, StoreLimitBytes: limit,
+			StoreFull: limit > 0})
+		if !strings.Contains(out, want) {
+			t.Errorf("status says\n%swant %s", out, want)
+		}
+	}
+}
+
 func TestStatusTellsWhyABridgeForwardsNothing(t *testing.T) {
 	out := printed(&manage.Status{Broker: "a", Bridges: []manage.Bridge{{Name: "n",
 		Demands: []manage.Demand{{Destination: "queue://Q", State: "refused", Reason: "DENIED",

@@ -71,6 +71,7 @@ type Status struct {
 	FrameLimitBytes int64             `json:"frameLimitBytes"`
 	FramesWaiting   int               `json:"framesWaiting"`
 	StoreBytes      int64             `json:"storeBytes"`
+	StoreLimitBytes int64             `json:"storeLimitBytes"` // 0 is no limit
 	StoreFull       bool              `json:"storeFull"`
 	Totals          Totals            `json:"totals"`
 	Reasons         List[ReasonCount] `json:"reasons"`
@@ -265,7 +266,7 @@ type ExplanationOfWay struct {
 func (s *Status) FromBroker(b broker.Status, others map[message.Reason]int64) {
 	s.Broker, s.ID, s.Connections = b.Name, string(b.ID), b.Connections
 	s.MemoryBytes, s.MemoryLimitBytes = b.MemoryBytes, b.MemoryLimitBytes
-	s.StoreBytes, s.StoreFull = b.StoreBytes, b.StoreFull
+	s.StoreBytes, s.StoreLimitBytes, s.StoreFull = b.StoreBytes, b.StoreLimitBytes, b.StoreFull
 	s.Totals = Totals{Enqueued: b.Counts.Enqueued, Dequeued: b.Counts.Dequeued,
 		Dispatched: b.Counts.Dispatched, Expired: b.Counts.Expired,
 		DeadLetters: b.Counts.DeadLetters, Duplicates: b.Counts.Duplicates,

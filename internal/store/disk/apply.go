@@ -83,6 +83,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	err := a.add(batches)
 	if err == nil {
 		s.space.logs.Add(int64(b.Len()))
+		s.space.used.Add(int64(b.Len()))
 		err = s.inWriter(func() error {
 			if err := s.raiseFormat(a.format); err != nil {
 				return err

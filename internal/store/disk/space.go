@@ -23,7 +23,7 @@ type space struct {
 	reserve int64
 	fail    func(error)
 	stop    chan struct{}
-	used    atomic.Int64 // bytes that the store takes
+	used    atomic.Int64 // bytes that the store takes: as looked at last, and what was written since
 	free    atomic.Int64 // -1 when nobody knows
 	// logs is the size of the write-ahead logs: as it was looked at last, and what was written
 	// since. What is in them is written once more before they can be removed, by a flush or a start,

@@ -54,6 +54,30 @@ func TestWhatIsDeletedIsFreeWhenTheLimitIsNear(t *testing.T) {
 	}
 }
 
+// What was written counts before the folder is looked at again.
+func TestWhatWasWrittenIsUsedAtOnce(t *testing.T) {
+	s, err := Open(t.Context(), Options{Dir: t.TempDir(), NoWait: true, Poll: time.Hour,
+		ReserveBytes: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	const size = 1 << 20
+	m := &message.Message{Destination: message.Destination{Kind: message.Queue, Name: "A"},
+		Content: make([]byte, size)}
+	fill(m.Content, 1)
+	h := &store.Header{ID: 1, Destination: m.Destination, Reserved: 10, Count: 1, Bytes: m.Size()}
+	was := s.Space().UsedBytes
+	if err := s.Apply([]*store.Batch{{Ops: []store.Op{
+		{Kind: store.PutMessage, Dest: 1, Seq: 1, Message: m},
+		{Kind: store.PutHeader, Header: h}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if used := s.Space().UsedBytes - was; used < size || used > 2*size {
+		t.Errorf("%d bytes more are used, after %d were written", used, size)
+	}
+}
+
 // TestAStoreThatIsNearItsLimitIsNotFlushedAtEachLook keeps it there with messages that live, and
 // has others come and go beside them.
 func TestAStoreThatIsNearItsLimitIsNotFlushedAtEachLook(t *testing.T) {
