@@ -69,5 +69,14 @@ func inWords(err error) error {
 	if _, is := err.(*net.OpError); is || err == io.EOF || err == io.ErrUnexpectedEOF {
 		return transport.InWords(err, 0)
 	}
+	if s, is := errors.AsType[*openwire.StrangerError](err); is {
+		return &noBroker{s}
+	}
 	return err
 }
+
+// noBroker is a peer that was dialled and speaks another protocol.
+type noBroker struct{ stranger *openwire.StrangerError }
+
+func (e *noBroker) Error() string { return e.stranger.Answer() }
+func (e *noBroker) Unwrap() error { return e.stranger }

@@ -2,9 +2,12 @@ package client
 
 import (
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"testing"
+
+	"hopwire/openwire"
 )
 
 // A connection that cannot be made says why in words, once, behind the address.
@@ -54,5 +57,40 @@ func TestAConnectionThatCannotBeMadeSaysWhyInWords(t *testing.T) {
 	l.Close()
 	for c := range accepted {
 		c.Close()
+	}
+}
+
+// The peer's first bytes tell what the port is, and it is no option of a frame's size that helps.
+func TestAPortThatIsNoBrokersIsTold(t *testing.T) {
+	for first, want := range map[string]string{
+		"HTTP/1.1 400 Busy\r\nServer: x\r\n": `text ("HTTP/1.1 400 Busy"): no OpenWire port`,
+		"<!DOCTYPE html>\n":                  `text ("<!DOCTYPE html>"): no OpenWire port`,
+		"SSH-2.0-OpenSSH_9.2\r\n":            `text ("SSH-2.0-OpenSSH_9.2"): no OpenWire port`,
+		"AMQP\x00\x01\x00\x00":               "AMQP: no OpenWire port",
+		"\x15\x03\x03\x00\x02\x02\x46":       "TLS: no plain OpenWire port",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			_, _ = c.Write([]byte(first))
+			_, _ = io.Copy(io.Discard, c)
+		}()
+		_, err = Dial(t.Context(), "tcp://"+l.Addr().String())
+		var s *openwire.StrangerError
+		if !errors.Is(err, ErrUnavailable) || !errors.As(err, &s) ||
+			!strings.Contains(err.Error(), "the peer answers with "+want+"; ActiveMQ's is usually 61616") {
+			t.Errorf("%q: %v", first, err)
+		}
+		l.Close()
+		<-done
 	}
 }

@@ -49,13 +49,29 @@ func (e *FrameTooBigError) Error() string {
 
 // StrangerError is a peer that speaks another protocol on an OpenWire port.
 type StrangerError struct {
-	Protocol string // "HTTP", "TLS", "STOMP", "AMQP" or "MQTT"
+	Protocol string // "HTTP", "TLS", "STOMP", "AMQP" or "MQTT"; "" when it is some other text
+	Text     string // how that text begins
 }
 
 // Error is "HTTP on the OpenWire port" or "TLS on a plain port".
 func (e *StrangerError) Error() string {
-	if e.Protocol == "TLS" {
+	switch e.Protocol {
+	case "TLS":
 		return "TLS on a plain port"
+	case "":
+		return fmt.Sprintf("text (%q) on the OpenWire port", e.Text)
 	}
 	return e.Protocol + " on the OpenWire port"
+}
+
+// Answer tells the same of a peer that was dialled: the port is the wrong one.
+func (e *StrangerError) Answer() string {
+	switch e.Protocol {
+	case "TLS":
+		return "the peer answers with TLS: no plain OpenWire port; ActiveMQ's is usually 61616"
+	case "":
+		return fmt.Sprintf("the peer answers with text (%q): no OpenWire port; ActiveMQ's is usually"+
+			" 61616", e.Text)
+	}
+	return "the peer answers with " + e.Protocol + ": no OpenWire port; ActiveMQ's is usually 61616"
 }

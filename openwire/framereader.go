@@ -133,7 +133,10 @@ func (f *FrameReader) checkSize(size int64) error {
 	}
 	if !f.begun {
 		if p := stranger(f.buf[f.start:f.end]); p != "" {
-			return &StrangerError{p}
+			return &StrangerError{Protocol: p}
+		}
+		if text := textOf(f.buf[f.start:f.end]); text != "" {
+			return &StrangerError{Text: text}
 		}
 	}
 	if size < 1 {
@@ -241,7 +244,7 @@ func (f *FrameReader) ended() error {
 
 // stranger names the protocol that b is the beginning of, "" when it is none of the usual ones.
 func stranger(b []byte) string {
-	if len(b) >= 2 && b[0] == 0x16 && b[1] == 3 {
+	if len(b) >= 2 && (b[0] == 0x16 || b[0] == 0x15) && b[1] == 3 { // a hello, or an alert
 		return "TLS"
 	}
 	if b[0] == 0x10 && (bytes.Contains(b[:min(len(b), 12)], []byte("MQTT")) ||
@@ -254,6 +257,26 @@ func stranger(b []byte) string {
 		}
 	}
 	return ""
+}
+
+// textShown is how much of a text a message shows, in bytes.
+const textShown = 32
+
+// textOf returns the first line of what begins with four characters of text, "" when b does not.
+func textOf(b []byte) string {
+	line := b[:min(len(b), textShown)]
+	for i, c := range line {
+		if c < ' ' || c > '~' {
+			if i < 4 && c != '\n' && c != '\r' && c != '\t' {
+				return ""
+			}
+			if i >= 4 {
+				line = line[:i]
+				break
+			}
+		}
+	}
+	return string(bytes.TrimSpace(line))
 }
 
 // strangers are how other protocols begin; as a size, each is far above HelloLimit.

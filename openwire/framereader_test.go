@@ -189,6 +189,12 @@ func TestStrangersOnThePortAreNamed(t *testing.T) {
 		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03": "TLS on a plain port",
 		"AMQP\x00\x01\x00\x00":                         "AMQP on the OpenWire port",
 		"\x10\x1a\x00\x04MQTT\x04\x02\x00\x3c":         "MQTT on the OpenWire port",
+		"\x15\x03\x03\x00\x02\x02\x46":                 "TLS on a plain port",
+		"HTTP/1.1 400 Busy\r\nDate: x\r\n":             `text ("HTTP/1.1 400 Busy") on the OpenWire port`,
+		"<!DOCTYPE html>\n<html>":                      `text ("<!DOCTYPE html>") on the OpenWire port`,
+		"\r\n\r\nlogin:":                               `text ("login:") on the OpenWire port`,
+		"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n": `text ("SSH-2.0-OpenSSH_9.2p1 Debian-2+d") ` +
+			"on the OpenWire port",
 	} {
 		_, err := NewFrameReader(bytes.NewReader([]byte(start))).ReadBatch()
 		var s *StrangerError

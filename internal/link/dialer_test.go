@@ -182,7 +182,8 @@ func TestTheWebIsNoBroker(t *testing.T) {
 		if _, err := r.far.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}
-		r.ended(0, "hello")
+		r.ended(0, `hello: the peer answers with text ("HTTP/1.1 400 Bad Request"): no OpenWire port; `+
+			"ActiveMQ's is usually 61616")
 	})
 }
 

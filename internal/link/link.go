@@ -9,6 +9,7 @@ import (
 	"hopwire/internal/bridge"
 	"hopwire/internal/message"
 	"hopwire/internal/wire"
+	"hopwire/openwire"
 )
 
 var _ bridge.Link = (*wire.Session)(nil)
@@ -66,6 +67,9 @@ func plain(err error) string {
 		return "the peer closed the connection in the middle of a command"
 	case errors.Is(err, syscall.ECONNRESET):
 		return "the peer reset the connection"
+	}
+	if s, ok := errors.AsType[*openwire.StrangerError](err); ok {
+		return s.Answer()
 	}
 	return err.Error()
 }
