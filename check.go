@@ -76,6 +76,51 @@ func (s *Setup) Bridges() []Bridge {
 	return append(out, unservedBridges(c)...)
 }
 
+// Meets tells where the brokers of two setups would listen on one port, or where one broker would
+// twice, which is what a setup is asked of itself; "" when none do.
+func (s *Setup) Meets(o *Setup) string {
+	mine, theirs := opened(s.config.Broker()), opened(o.config.Broker())
+	for i, t := range mine {
+		if s == o {
+			theirs = mine[:i]
+		}
+		for _, u := range theirs {
+			if samePort(t.URI, u.URI) {
+				return fmt.Sprintf("%s and %s both listen on port %s of %s", u.Pos, t.Pos, t.URI.Port,
+					cmp.Or(t.URI.Host, "0.0.0.0"))
+			}
+		}
+	}
+	return ""
+}
+
+// samePort reports whether two listeners cannot both have what they ask for.
+func samePort(a, b *config.URI) bool {
+	if a.Port != b.Port || a.Port == "" || a.Port == "0" {
+		return false
+	}
+	if isEvery(a.Host) || isEvery(b.Host) {
+		return true
+	}
+	return hostOf(a) == hostOf(b)
+}
+
+func isEvery(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsUnspecified()
+}
+
+// hostOf is a host in one spelling.
+func hostOf(u *config.URI) string {
+	if ip := net.ParseIP(u.Host); ip != nil {
+		return ip.String()
+	}
+	if strings.EqualFold(u.Host, "localhost") {
+		return "127.0.0.1"
+	}
+	return strings.ToLower(u.Host)
+}
+
 // unservedBridges stand for the network connectors that never connect.
 func unservedBridges(c *config.Broker) (out []manage.Bridge) {
 	for _, u := range c.Unserved {

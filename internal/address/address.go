@@ -24,6 +24,7 @@ type Address struct {
 	Path   string // behind the host, with its "/"; behind the scheme where there is no "//"
 	Query  string // the options, as written
 	Bare   bool   // no "//" behind the scheme
+	User   bool   // a user stands before the host; nobody reads it
 }
 
 // Split takes a URI apart that is no list. The error says what is wrong and what to write, and
@@ -45,7 +46,9 @@ func Split(text string) (Address, error) {
 		a.Path, a.Bare = rest, true
 		return a, nil
 	}
-	host, a.Path = authority(host)
+	given := host
+	host, a.Path = authority(given)
+	a.User = !strings.HasPrefix(given, host+a.Path)
 	return a, a.read(host)
 }
 

@@ -135,14 +135,18 @@ func logSeen(s *streams, level slog.Level) bool {
 // distinct refuses two files that would get in each other's way.
 func distinct(setups []*hopwire.Setup) error {
 	for i, a := range setups {
-		for _, b := range setups[:i] {
+		for _, b := range setups[:i+1] {
 			switch {
+			case a == b:
 			case a.Name() == b.Name():
 				return usageError{fmt.Sprintf("%s and %s both have brokerName %q", b.File(), a.File(),
 					a.Name())}
 			case a.Folder() != "" && filepath.Clean(a.Folder()) == filepath.Clean(b.Folder()):
 				return usageError{fmt.Sprintf("%s and %s both have their store in %s", b.File(),
 					a.File(), a.Folder())}
+			}
+			if both := a.Meets(b); both != "" {
+				return usageError{both}
 			}
 		}
 	}

@@ -243,3 +243,43 @@ func TestCommandsOfActiveMQNameOursInstead(t *testing.T) {
 	}
 	expect(t, exitUsage, `no command is called frob|unexpected argument frob`, "frob")
 }
+
+// Two that would listen on one port are found before any of them starts.
+func TestTwoListenersOfOnePortAreFound(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, uris ...string) string {
+		path := filepath.Join(dir, name+".xml")
+		text := `<broker xmlns="http://activemq.apache.org/schema/core" brokerName="` + name +
+			"\" persistent=\"false\"><transportConnectors>\n"
+		for i, u := range uris {
+			text += fmt.Sprintf("<transportConnector name=\"c%d\" uri=\"%s\"/>\n", i, u)
+		}
+		text += `</transportConnectors></broker>`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for i, c := range []struct {
+		a, b  []string
+		meets string
+	}{
+		{[]string{"tcp://127.0.0.1:61616"}, []string{"tcp://127.0.0.1:61616"},
+			`a0\.xml:2:1 and [^\n]*b0\.xml:2:1 both listen on port 61616 of 127\.0\.0\.1`},
+		{[]string{"tcp://0.0.0.0:61616"}, []string{"tcp://127.0.0.2:1", "nio://127.0.0.1:61616"},
+			`a1\.xml:2:1 and [^\n]*b1\.xml:3:1 both listen on port 61616`},
+		{[]string{"tcp://localhost:61616"}, []string{"tcp://127.0.0.1:61616"}, `both listen`},
+		{[]string{"tcp://127.0.0.1:1", "tcp://[::]:1"}, nil,
+			`a3\.xml:2:1 and [^\n]*a3\.xml:3:1 both listen on port 1`},
+		{[]string{"tcp://127.0.0.1:61616"}, []string{"tcp://127.0.0.1:61617"}, ""},
+		{[]string{"tcp://127.0.0.1:61616"}, []string{"tcp://127.0.0.2:61616"}, ""},
+		{[]string{"tcp://127.0.0.1:0"}, []string{"tcp://127.0.0.1:0"}, ""},
+	} {
+		a, b := file(fmt.Sprintf("a%d", i), c.a...), file(fmt.Sprintf("b%d", i), c.b...)
+		if c.meets != "" {
+			expect(t, exitUsage, c.meets, "start", "--check", a, b)
+			continue
+		}
+		expect(t, exitDone, `broker b`, "start", "--check", a, b)
+	}
+}

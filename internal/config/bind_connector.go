@@ -41,6 +41,10 @@ func (b *builder) transport(n *bean) *Transport {
 		b.problem(at, "uri on <transportConnector>: %v", err)
 		return nil
 	}
+	if u.User {
+		b.notice(at, Warning, "the user in the uri of connector %s is not used: clients log in with"+
+			" their own", n.connectorName(u))
+	}
 	before := len(b.problems)
 	s := b.scheme(u, at)
 	if len(b.problems) > before {
@@ -274,6 +278,10 @@ func (b *builder) links(n *bean, c *Network) bool {
 		return false
 	}
 	c.URI = u
+	if u.namesUser() {
+		b.notice(at, Warning, "the user in the uri of network connector %s is not used; write userName"+
+			" and password", c.Name)
+	}
 	switch {
 	case u.Scheme == "static" || u.Scheme == "simple":
 		for _, m := range u.Members {
@@ -314,6 +322,9 @@ func (b *builder) links(n *bean, c *Network) bool {
 	}
 	return true
 }
+
+// namesUser reports whether an address of the URI has a user before its host.
+func (u *URI) namesUser() bool { return u.User || slices.ContainsFunc(u.Members, (*URI).namesUser) }
 
 func memberNames(u *URI) string {
 	names := make([]string, len(u.Members))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -56,6 +57,37 @@ func TestWhatStandsAtTheWrongPlaceIsToldWhereItBelongs(t *testing.T) {
 		_, err := Parse("f.xml", []byte(text), Options{})
 		if err == nil || !strings.HasSuffix(strings.Split(err.Error(), "\n")[0], ": "+tt.want) {
 			t.Errorf("%s\n\tgot  %v\n\twant %s", text, err, tt.want)
+		}
+	}
+}
+
+// A user in a URI is used by nobody, and that is told by line, without what it is.
+func TestAUserInAUriIsWarnedOf(t *testing.T) {
+	const network = "<networkConnectors><networkConnector name='up' uri='%s'/></networkConnectors>"
+	const port = "<transportConnectors><transportConnector name='in' uri='%s'/></transportConnectors>"
+	for _, tt := range []struct{ form, uri, want string }{
+		{network, "static:(tcp://u:secret@h:1)", "up is not used; write userName and password"},
+		{network, "static:(tcp://g:1,failover:(tcp://f:1,tcp://u:sec/ret@h:1))", "up is not used"},
+		{network, "masterslave:(tcp://g:1,tcp://u@h:1)", "up is not used"},
+		{network, "tcp://u:secret@h:1", "up is not used"},
+		{network, "static:(tcp://h:1,tcp://g:1/a)", ""},
+		{port, "tcp://u:secret@127.0.0.1:0", "in is not used: clients log in with their own"},
+		{port, "tcp://127.0.0.1:0", ""},
+	} {
+		c, err := Parse("f.xml", fmt.Appendf(nil, "<broker>"+tt.form+"</broker>", tt.uri), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", tt.uri, err)
+			continue
+		}
+		told := ""
+		for _, n := range c.Notices {
+			if strings.Contains(n.Text, "the user in the uri") {
+				told += n.String()
+			}
+		}
+		if !strings.Contains(told, tt.want) || (told == "") != (tt.want == "") ||
+			strings.Contains(told, "sec") || told != "" && !strings.HasPrefix(told, "f.xml:1:") {
+			t.Errorf("%s: %q, want %q", tt.uri, told, tt.want)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type URI struct {
 	Port    string // as written; "" when the URI has none, "0" is any free one
 	Path    string // what follows the address, without "?"
 	Members []*URI // of a composite such as static:(a,b)
+	User    bool   // a user stands before the host; it is not used
 	Options []Option
 }
 
@@ -127,7 +128,7 @@ func (u *URI) plain(text string) error {
 	if a.Bare && s != nil && s.Status == schema.Honoured {
 		return u.wrong(text, fmt.Errorf("no // behind %s:; use %s://host:port", a.Scheme, a.Scheme))
 	}
-	u.Host, u.Port, u.Path = a.Host, a.Port, a.Path
+	u.Host, u.Port, u.Path, u.User = a.Host, a.Port, a.Path, a.User
 	u.Options, err = address.Options(a.Query)
 	return u.wrong(text, err)
 }
