@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -151,6 +152,21 @@ func (s *Setup) Notices() []string {
 		lines = append(lines, n.String())
 	}
 	return lines
+}
+
+// GuessedBase says what ${activemq.base} is taken for, and how to say otherwise, where a value of
+// the file has it and nothing but the file's folder tells; "" elsewhere.
+func (s *Setup) GuessedBase() string {
+	base := s.config.GuessedBase
+	if base == "" {
+		return ""
+	}
+	example := "..."
+	if parent := filepath.Dir(base); strings.HasPrefix(parent, "/etc/activemq/instances-") {
+		example = "/var/lib/activemq/" + filepath.Base(base) // of Debian's instances
+	}
+	return "${activemq.base} is taken to be " + base + ", the file's folder; if it is another," +
+		" ACTIVEMQ_BASE=" + example + " or -D activemq.base=" + example + " says so"
 }
 
 // Compatibility says which ActiveMQ's defaults hold, and what that decides.

@@ -293,6 +293,9 @@ func describe(setup *hopwire.Setup, b ways) string {
 // remarks are the lines about a file: the compatibility level, and what is not as it says.
 func remarks(setup *hopwire.Setup) string {
 	var t strings.Builder
+	if l := setup.GuessedBase(); l != "" {
+		fmt.Fprintf(&t, "  guessed   %s\n", l)
+	}
 	for _, l := range setup.Compatibility() {
 		fmt.Fprintf(&t, "  compat    %s\n", l)
 	}

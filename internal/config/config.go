@@ -29,6 +29,8 @@ type Options struct {
 	LookupEnv func(name string) (string, bool)
 	// ReadFile reads property files; default os.ReadFile.
 	ReadFile func(path string) ([]byte, error)
+
+	guess string // what ${activemq.base} is taken to be without a word of anybody; "" is no guess
 }
 
 func (o *Options) withDefaults() *Options {
@@ -64,7 +66,11 @@ func (o *Options) paths(file string) map[string]string {
 	if filepath.Base(conf) == "conf" {
 		base = filepath.Dir(conf)
 	}
-	base = pick("base", base)
+	if given := pick("base", ""); given != "" {
+		base = given
+	} else if base == conf {
+		o.guess = base
+	}
 	return map[string]string{
 		"activemq.conf": conf,
 		"activemq.base": base,
@@ -80,6 +86,9 @@ type Config struct {
 	CompatGiven bool // false: nobody said which
 	Brokers     []*Broker
 	Notices     []Notice // in file order
+	// GuessedBase is ${activemq.base} where a value has it and nothing says what it is but the file's
+	// folder, which is not called conf; "" otherwise.
+	GuessedBase string
 }
 
 // Broker returns the broker to run: the one whose bean is called broker, else the first.
@@ -237,6 +246,9 @@ func Parse(path string, data []byte, opts Options) (*Config, error) {
 	}
 	slices.SortStableFunc(b.notices, func(x, y Notice) int { return comparePos(x.Pos, y.Pos) })
 	c.Notices = b.notices
+	if r.usedBase {
+		c.GuessedBase = o.guess
+	}
 	return c, nil
 }
 

@@ -33,6 +33,7 @@ type resolver struct {
 	algorithm     string
 	passwordEnv   string
 	fixedPassword string
+	usedBase      bool // a value has the base that was guessed
 	noBeanTold    bool // the missing placeholder bean was reported: once is enough
 }
 
@@ -270,6 +271,7 @@ func (r *resolver) lookup(name string, at Pos) (string, bool, error) {
 		return fromFile, true, nil
 	}
 	if v, ok := r.builtin[name]; ok {
+		r.usedBase = r.usedBase || name != "activemq.conf" && strings.HasPrefix(v, r.opts.guess)
 		return v, true, nil
 	}
 	v, ok := r.opts.LookupEnv(name)
