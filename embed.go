@@ -12,6 +12,9 @@ import (
 // Embed starts a broker for a program or a test that needs no file: its messages are in memory, it
 // has ActiveMQ's default settings, no bridge, no port and no control socket. Dial is the way in.
 func Embed(ctx context.Context, name string, o Options) (*Broker, error) {
+	if strings.TrimSpace(name) == "" {
+		return nil, errors.New("the broker's name is empty")
+	}
 	var escaped strings.Builder
 	if err := xml.EscapeText(&escaped, []byte(name)); err != nil {
 		return nil, fmt.Errorf("the broker's name %q: %w", name, err)

@@ -110,6 +110,13 @@ func TestAnEmbeddedBrokerThatEndedCannotBeDialled(t *testing.T) {
 	}
 }
 
+func TestAnEmbeddedBrokerNeedsAName(t *testing.T) {
+	if _, err := Embed(t.Context(), "", Options{}); err == nil ||
+		err.Error() != "the broker's name is empty" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAnEmbeddedBrokersNameIsTakenAsItIs(t *testing.T) {
 	name := `a<b>&"c" 'd'`
 	b := embed(t.Context(), t, name)

@@ -266,13 +266,13 @@ func exitCode(err error) int {
 	var usage usageError
 	var file fileError
 	switch {
-	case errors.As(err, &usage), errors.As(err, &file), errors.Is(err, os.ErrNotExist):
-		return exitUsage
-	case errors.Is(err, hopwire.ErrRefused):
+	case errors.As(err, &usage), errors.As(err, &file), errors.Is(err, hopwire.ErrRefused):
 		return exitUsage
 	case message.KindOf(err) == message.Unavailable, errors.Is(err, syscall.EADDRINUSE),
 		errors.Is(err, syscall.ECONNREFUSED):
 		return exitUnavailable
+	case errors.Is(err, os.ErrNotExist):
+		return exitUsage
 	}
 	return exitFailed
 }

@@ -11,6 +11,7 @@ import (
 	"hopwire/client"
 	"hopwire/internal/message"
 	"hopwire/internal/plural"
+	"hopwire/openwire"
 )
 
 // consumerCommand is hopwire consumer.
@@ -45,6 +46,10 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 	mode, err := c.mode()
 	if err != nil {
 		return err
+	}
+	if bool(c.Durable) && from.Type != openwire.TypeTopic {
+		return usageError{fmt.Sprintf("--durable is for topics, and this is %s; write topic://%s",
+			client.FormatDestination(from), from.PhysicalName)}
 	}
 	if bool(c.Durable) && c.ClientID == "" {
 		return usageError{"--durable needs a --clientId, which names the owner of the subscription"}

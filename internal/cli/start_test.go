@@ -283,3 +283,27 @@ func TestTwoListenersOfOnePortAreFound(t *testing.T) {
 		expect(t, exitDone, `broker b`, "start", "--check", a, b)
 	}
 }
+
+// Whatever keeps a folder from being made, the exit code is one.
+func TestAFolderThatCannotBeMadeIsUnavailable(t *testing.T) {
+	t.Setenv("TMPDIR", need.ShortDir(t))
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range []string{"/proc/nope", filepath.Join(plain, "x")} {
+		file := filepath.Join(dir, "f.xml")
+		text := fmt.Sprintf(`<broker xmlns="http://activemq.apache.org/schema/core" brokerName="f"
+			dataDirectory=%q/>`, data)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, exitUnavailable, `cannot make the folder`, "start", file)
+	}
+}
+
+func TestADurableConsumerOfAQueueIsAWrongCommandLine(t *testing.T) {
+	expect(t, exitUsage, `--durable is for topics, and this is queue://q; write topic://q`, "consumer",
+		"--brokerUrl", "tcp://127.0.0.1:1", "--durable", "--clientId", "me", "queue://q")
+}

@@ -288,8 +288,8 @@ func (b *builder) file(root *node, c *Config) {
 		return
 	}
 	if root.name != "beans" {
-		b.problem(root.pos, "<%s> is not the root of a configuration; expected <beans>%s", root.raw,
-			schema.Suggest(root.name, []string{"beans", "broker"}))
+		b.problem(root.pos, "<%s> is not the root of a configuration; expected <beans> or <broker>%s",
+			root.raw, schema.Suggest(root.name, []string{"beans", "broker"}))
 		return
 	}
 	for _, n := range root.children {

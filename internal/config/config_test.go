@@ -149,7 +149,7 @@ func TestXMLMistakesAreOneLineWithPlace(t *testing.T) {
 		"<broker brokerName='a&b'/>": "f.xml:1:24: XML: &b (no semicolon) is no character entity: " +
 			"in a URI, & is written &amp;",
 		"<beens/>": "f.xml:1:1: <beens> is not the root of a configuration; " +
-			"expected <beans>; did you mean beans?",
+			"expected <beans> or <broker>; did you mean beans?",
 		"<beans/>": "f.xml:1:1: no <broker> in <beans>",
 		"<!DOCTYPE a [<!ENTITY b 'c'>]><broker/>": "f.xml:1:1: a document type with " +
 			"declarations is not accepted",
@@ -234,6 +234,19 @@ func TestMissingPropertyFileIsNamed(t *testing.T) {
 }
 
 // Spring reads file: as a URL, whose path is decoded, and any other name as it is.
+func TestAMissingPropertyFileOfTheConfFolderIsToldOnceWithWhatMovesIt(t *testing.T) {
+	const text = `<beans><bean class="PropertyPlaceholderConfigurer"><property name="location" ` +
+		`value="file:${activemq.conf}/no.properties"/></bean><broker/></beans>`
+	dir := t.TempDir()
+	_, err := Parse(filepath.Join(dir, "f.xml"), []byte(text), Options{
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	want := ": property file " + dir + "/no.properties: no such file or directory; if " +
+		"${activemq.conf} is not " + dir + ", ACTIVEMQ_CONF or -D activemq.conf=... says so"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestAPropertyFileThatIsNamedByAURIIsDecoded(t *testing.T) {
 	for location, want := range map[string]string{
 		"file:/a%20b+c.properties": "/a b+c.properties", "file:///100%25.properties": "/100%.properties",

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -158,7 +160,14 @@ func (r *resolver) load(location string, at Pos) error {
 		if r.skipMissing {
 			return nil
 		}
-		return Problem{at, fmt.Sprintf("property file %s: %v", path, err)}
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			err = p.Err // the path is there already
+		}
+		hint := ""
+		if conf := r.builtin["activemq.conf"]; strings.HasPrefix(path, conf+"/") {
+			hint = "; if ${activemq.conf} is not " + conf + ", ACTIVEMQ_CONF or -D activemq.conf=... says so"
+		}
+		return Problem{at, fmt.Sprintf("property file %s: %v%s", path, err, hint)}
 	}
 	maps.Copy(r.files, properties.Decode(string(data)))
 	r.read = append(r.read, path)
