@@ -107,7 +107,7 @@ func TestMistakesAreUsageAndMissingBrokersUnavailable(t *testing.T) {
 		{exitUsage, `0 to 9`, "producer --messagePriority 10"},
 		{exitUsage, `neither true nor false`, "producer --persistent=maybe"},
 		{exitUsage, `--ackMode NEVER`, "consumer --ackMode NEVER"},
-		{exitUsage, `needs a --clientId`, "consumer --durable"},
+		{exitUsage, `needs a --clientId`, "consumer --destination topic://T --durable"},
 		{exitUsage, `-V tail`, "browse Q -Vtail"},
 		{exitUsage, `no queue is named`, "browse"},
 		{exitUsage, `topic://T is a topic`, "browse topic://T"},
