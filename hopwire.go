@@ -103,17 +103,31 @@ func (o Options) config() config.Options {
 
 func newSetup(c *config.Config, o Options) (*Setup, error) {
 	if r := c.Refusals(o.IgnoreSecurity, o.IgnoreUnknownPlugins); len(r) > 0 {
-		var lines []string
+		lines := refusedSettings{ErrRefused.Error() + ":"}
 		for _, n := range r {
 			lines = append(lines, n.String())
 		}
-		return nil, fmt.Errorf("%w:\n%s\n(%s starts anyway)", ErrRefused, strings.Join(lines, "\n"),
-			strings.Join(overrides(r), " "))
+		return nil, append(lines, "("+strings.Join(overrides(r), " ")+" starts anyway)")
 	}
 	if err := check(c.Broker(), c.Compat); err != nil {
 		return nil, err
 	}
 	return &Setup{config: c, options: o.withDefaults()}, nil
+}
+
+// refusedSettings is an error of several lines, of the kind ErrRefused.
+type refusedSettings []string
+
+func (r refusedSettings) Error() string        { return strings.Join(r, "\n") }
+func (r refusedSettings) Is(target error) bool { return target == ErrRefused }
+
+// Unwrap gives each line.
+func (r refusedSettings) Unwrap() []error {
+	lines := make([]error, len(r))
+	for i, l := range r {
+		lines[i] = errors.New(l)
+	}
+	return lines
 }
 
 // overrides names the options that would let refused settings pass.

@@ -8,6 +8,7 @@ import (
 
 	"hopwire/internal/manage"
 	"hopwire/internal/manage/control"
+	"hopwire/internal/terminal"
 )
 
 // stopCommand is hopwire stop.
@@ -39,9 +40,9 @@ func (c *stopCommand) Run(ctx context.Context, s *streams) error {
 	})
 	others := control.Others()
 	for _, name := range stopped {
-		fmt.Fprintf(s.out, "broker %s stopped\n", name)
+		terminal.Fprintf(s.out, "broker %s stopped\n", name)
 		for _, line := range runOn(name, others) {
-			fmt.Fprintln(s.out, line)
+			terminal.Fprintln(s.out, line)
 		}
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 
 	"hopwire/client"
 	"hopwire/internal/plural"
+	"hopwire/internal/terminal"
 	"hopwire/openwire"
 	"hopwire/openwire/primitive"
 )
@@ -62,7 +63,7 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 	for _, q := range queues {
 		name := client.FormatDestination(q)
 		if there.lacks(q) {
-			fmt.Fprintf(s.out, "%s does not exist on this broker\n", name)
+			terminal.Fprintf(s.out, "%s does not exist on this broker\n", name)
 			continue
 		}
 		n, seen, err := c.browse(ctx, session, q, s.out)
@@ -76,7 +77,7 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 		if seen >= pageSize {
 			page = "; there may be more: the broker shows at most maxBrowsePageSize"
 		}
-		fmt.Fprintf(s.out, "%s: %s%s\n", name, plural.Of(n, "message"), page)
+		terminal.Fprintf(s.out, "%s: %s%s\n", name, plural.Of(n, "message"), page)
 	}
 	return nil
 }
@@ -199,22 +200,22 @@ func like(term string) string {
 // show writes one message.
 func (c *browseCommand) show(out io.Writer, m *client.Message) error {
 	var lines []string
-	add := func(part, name, value string) {
+	add := func(part, name string, value terminal.Text) {
 		if len(c.Parts) > 0 && !slices.Contains(c.Parts, part) ||
 			len(c.View) > 0 && !slices.Contains(c.View, name) {
 			return
 		}
-		lines = append(lines, fmt.Sprintf("%-6s  %s = %s", part, name, value))
+		lines = append(lines, fmt.Sprintf("%-6s  %s = %s", part, terminal.Safe(name), value))
 	}
 	for _, h := range headers(m) {
-		add("header", h[0], h[1])
+		add("header", h[0], shown(h[1]))
 	}
 	properties, err := m.Properties()
 	if err != nil {
 		return fmt.Errorf("message %s: %w", m.ID, err)
 	}
 	for _, p := range properties {
-		add("custom", p.Key, plain(p.Value))
+		add("custom", p.Key, shown(plain(p.Value)))
 	}
 	body, err := m.Body()
 	if err != nil {
@@ -223,13 +224,18 @@ func (c *browseCommand) show(out io.Writer, m *client.Message) error {
 	switch body := body.(type) {
 	case nil:
 	case string:
-		add("body", "JMSText", body)
+		add("body", "JMSText", terminal.Body(body, bodyIndent))
 	default:
-		add("body", "JMSBody", plain(body))
+		add("body", "JMSBody", shown(plain(body)))
 	}
-	_, err = fmt.Fprintln(out, strings.Join(lines, "\n")+"\n")
+	_, err = terminal.Fprintf(out, "%s\n\n", terminal.Text(strings.Join(lines, "\n")))
 	return err
 }
+
+// bodyIndent is before each line of a text but the first, where the names of the others stand.
+const bodyIndent = "        "
+
+func shown(value string) terminal.Text { return terminal.Text(terminal.Safe(value)) }
 
 // headers are the JMS headers of a message that say something.
 func headers(m *client.Message) [][2]string {

@@ -14,6 +14,7 @@ import (
 	"hopwire/internal/message"
 	"hopwire/internal/plural"
 	"hopwire/internal/rungroup"
+	"hopwire/internal/terminal"
 )
 
 // forceFlag is asking before something is lost, or not.
@@ -264,7 +265,7 @@ func doEach(ctx context.Context, s *streams, them []*asked,
 		return "broker " + a.among(them) + ": " + text, err
 	})
 	for _, line := range done {
-		fmt.Fprintln(s.out, line)
+		terminal.Fprintln(s.out, line)
 	}
 	if err != nil && ctx.Err() != nil {
 		return interruptedError{"a broker that was asked goes on with it"}
@@ -285,7 +286,7 @@ func (f forceFlag) sure(ctx context.Context, s *streams, what string) error {
 
 // confirm wants a yes. A signal is none.
 func confirm(ctx context.Context, s *streams, what string) error {
-	fmt.Fprintf(s.err, "%s? It cannot be undone. [y/N] ", what)
+	terminal.Fprintf(s.err, "%s? It cannot be undone. [y/N] ", what)
 	answer := make(chan string, 1)
 	rungroup.New(context.Background()).Go("answer", func(context.Context) error {
 		line, _ := bufio.NewReader(s.in).ReadString('\n') // without one it is no yes
@@ -295,7 +296,7 @@ func confirm(ctx context.Context, s *streams, what string) error {
 	no := interruptedError{"nothing was changed"}
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(s.err)
+		terminal.Fprintln(s.err)
 		return no
 	case line := <-answer:
 		switch strings.ToLower(strings.TrimSpace(line)) {
@@ -303,7 +304,7 @@ func confirm(ctx context.Context, s *streams, what string) error {
 			return nil
 		}
 		if !strings.HasSuffix(line, "\n") {
-			fmt.Fprintln(s.err)
+			terminal.Fprintln(s.err)
 		}
 		return errors.New(no.done)
 	}

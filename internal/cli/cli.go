@@ -22,6 +22,7 @@ import (
 	"hopwire/internal/cli/demo"
 	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
+	"hopwire/internal/terminal"
 )
 
 // Exit codes of every command.
@@ -78,7 +79,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		words,
 	)
 	if err != nil {
-		fmt.Fprintln(errOut, "hopwire:", err)
+		terminal.Fprintln(errOut, "hopwire:", err)
 		return exitFailed
 	}
 	if len(args) == 0 {
@@ -92,17 +93,17 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		return code
 	}
 	if meant := elsewhere[args[0]]; err != nil && meant != "" {
-		fmt.Fprintf(errOut, "hopwire: %s is a command of ActiveMQ; here %s\n", args[0], meant)
+		terminal.Fprintf(errOut, "hopwire: %s is a command of ActiveMQ; here %s\n", args[0], meant)
 		return exitUsage
 	}
 	if word := args[0]; err != nil && slices.Contains(args, "--help") && verb(parser, word) == "" {
-		fmt.Fprintf(errOut, "hopwire: no command is called %s; there are %s\n", word,
+		terminal.Fprintf(errOut, "hopwire: no command is called %s; there are %s\n", word,
 			strings.Join(verbs(parser), ", "))
 		return exitUsage
 	}
 	if err != nil {
 		err = inOurWords(err, args[0])
-		fmt.Fprintf(errOut, "hopwire: %v; see hopwire help%s\n", err, verb(parser, args[0]))
+		terminal.Fprintf(errOut, "hopwire: %v; see hopwire help%s\n", err, verb(parser, args[0]))
 		return exitUsage
 	}
 	ctx, cancel := interruptible()
@@ -116,14 +117,14 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err := errors.Join(parsed.Run(&lines), told.lost()); err != nil {
 		// What broke off because of a signal is no news.
 		if ctx.Err() != nil && !strings.HasPrefix(parsed.Command(), "start") {
-			fmt.Fprintln(errOut, "hopwire: interrupted"+soFar(err))
+			terminal.Fprintln(errOut, "hopwire: interrupted"+soFar(err))
 			return exitFailed
 		}
 		if err := told.lost(); err != nil {
-			fmt.Fprintln(errOut, "hopwire:", err)
+			terminal.Fprintln(errOut, "hopwire:", err)
 			return exitFailed
 		}
-		fmt.Fprintln(errOut, "hopwire:", err)
+		terminal.Fprintln(errOut, "hopwire:", err)
 		return exitCode(err)
 	}
 	return exitDone
@@ -220,7 +221,7 @@ func interruptible() (context.Context, context.CancelFunc) {
 				first = time.Now()
 				cancel(caughtError{caught})
 			case time.Since(first) > sameSignal:
-				fmt.Fprintln(os.Stderr, "hopwire: second signal: ends now")
+				terminal.Fprintln(os.Stderr, "hopwire: second signal: ends now")
 				os.Exit(exitFailed)
 			}
 		}
@@ -289,16 +290,19 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) error {
 }
 
 // isTerminal reports whether what is written is seen as it is written.
-func isTerminal(w io.Writer) bool {
+func isTerminal(w io.Writer) bool { return isDevice(w) && os.Getenv("TERM") != "dumb" }
+
+// isDevice reports whether what is written goes to a terminal, a dumb one or not.
+func isDevice(w io.Writer) bool {
 	if o, ok := w.(*output); ok {
-		return isTerminal(o.Writer)
+		return isDevice(o.Writer)
 	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // helpCommand is hopwire help, which Main reads as --help.
@@ -311,6 +315,6 @@ type versionCommand struct{}
 
 // Run prints the version.
 func (versionCommand) Run(s *streams) error {
-	_, err := fmt.Fprintln(s.out, hopwire.About())
+	_, err := terminal.Fprintln(s.out, hopwire.About())
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"hopwire/client"
 	"hopwire/internal/message"
 	"hopwire/internal/plural"
+	"hopwire/internal/terminal"
 	"hopwire/openwire"
 )
 
@@ -70,11 +71,16 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer leave()
 	out := &lines{out: s.out}
+	// What reads a body from a pipe or file is given what was sent.
+	seen := func(text string) terminal.Text { return terminal.Text(text) }
+	if isDevice(s.out) {
+		seen = func(text string) terminal.Text { return terminal.Body(text, "") }
+	}
 	var all, settled atomic.Int64
 	err = parallel(ctx, "consumer", c.Threads, func(one context.Context, name string) error {
 		started := time.Now()
 		n, acked, err := c.receive(one, conn, from, mode, name, limit, func(text string) error {
-			return out.printf("%s: %s\n", name, text)
+			return out.printf("%s: %s\n", name, seen(text))
 		})
 		all.Add(n)
 		settled.Add(acked)

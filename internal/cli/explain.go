@@ -14,6 +14,7 @@ import (
 	"hopwire/internal/message"
 	"hopwire/internal/plural"
 	"hopwire/internal/policy"
+	"hopwire/internal/terminal"
 )
 
 // explainCommand is hopwire explain.
@@ -125,7 +126,7 @@ func (c *explainCommand) explainAll(ctx context.Context, s *streams, them []*ask
 		andMore(s.out, more, "destinations of broker "+t.of.among(them)+" that "+c.Queue+" fits",
 			"name some, or hopwire explain --all")
 		if quiet := t.all - len(t.dests); quiet > 0 {
-			fmt.Fprintf(s.out, "broker %s  %s fits %s that %s\n", t.of.among(them), name,
+			terminal.Fprintf(s.out, "broker %s  %s fits %s that %s\n", t.of.among(them), name,
 				plural.Of(quiet, mark(len(t.dests) > 0, "more ")+"destination"),
 				map[bool]string{true: "has no messages", false: "have no messages"}[quiet == 1])
 		}
@@ -206,15 +207,15 @@ func haveOf(brokers []string) string {
 // print prints one explanation.
 func (c *explainCommand) print(out io.Writer, x *manage.Explanation) {
 	d := &x.Destination
-	fmt.Fprintf(out, "broker %s  %s: %s, %d in flight, %s, %s\n", x.Broker, d.Name,
+	terminal.Fprintf(out, "broker %s  %s: %s, %d in flight, %s, %s\n", x.Broker, d.Name,
 		plural.Of(d.Size, "message"), d.InFlight, plural.Of(d.Consumers, "consumer"),
 		plural.Of(d.Networks, "network consumer"))
 	if x.Remark != "" {
-		fmt.Fprintf(out, "  %s\n", x.Remark)
+		terminal.Fprintf(out, "  %s\n", x.Remark)
 	}
 	if strings.HasPrefix(d.Name, "topic://") && d.Size == 0 {
-		fmt.Fprintf(out, "  a topic keeps messages for durable subscriptions alone, and has none for"+
-			" them now; who is not there when a message comes does not get it\n")
+		terminal.Fprintf(out, "  a topic keeps messages for durable subscriptions alone, and has none"+
+			" for them now; who is not there when a message comes does not get it\n")
 	}
 	most := listMost
 	if c.All {
@@ -222,7 +223,7 @@ func (c *explainCommand) print(out io.Writer, x *manage.Explanation) {
 	}
 	printRows(out, x.Rows, most)
 	if n := x.StoredOnly; n > 0 {
-		fmt.Fprintf(out, "  %6d  %s in the store, and %s looked at when read\n", n,
+		terminal.Fprintf(out, "  %6d  %s in the store, and %s looked at when read\n", n,
 			plural.Form(n, "waits", "wait"), plural.Form(n, "is", "are"))
 		if x.StoredOldest != nil {
 			printOldest(out, n, *x.StoredOldest)
@@ -239,15 +240,15 @@ func (c *explainCommand) print(out io.Writer, x *manage.Explanation) {
 		if w.Error != "" {
 			why = append(why, lastTry(w.State, w.Error, w.Attempt, w.NextTryMs)...)
 		}
-		fmt.Fprintf(out, "  bridge %s takes none: %s\n", w.Bridge, strings.Join(why, "; "))
+		terminal.Fprintf(out, "  bridge %s takes none: %s\n", w.Bridge, strings.Join(why, "; "))
 	}
 	for _, r := range x.Refused {
 		user := "user " + r.User
 		if r.User == "" {
 			user = "somebody without a user name"
 		}
-		fmt.Fprintf(out, "  DENIED since start: %d, last %s ago: %s, who may not %s (%s)\n",
+		terminal.Fprintf(out, "  DENIED since start: %d, last %s ago: %s, who may not %s (%s)\n",
 			r.Count, age(r.AgoMs), user, r.What, r.Who)
-		fmt.Fprintf(out, "          released by %s\n", r.Releases)
+		terminal.Fprintf(out, "          released by %s\n", r.Releases)
 	}
 }

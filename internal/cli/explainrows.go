@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"hopwire/internal/manage"
+	"hopwire/internal/terminal"
 )
 
 // printRows prints what holds messages. Of more than most that are in the same state only the first
@@ -31,13 +32,13 @@ func printRows(out io.Writer, rows []manage.ExplanationRow, most int) {
 			continue
 		}
 		if shown[s]++; shown[s] == 1 || alike[s] <= most {
-			fmt.Fprintf(out, "  %6d  %s%s\n          released by %s\n", r.Count, r.Reason, whose(r),
+			terminal.Fprintf(out, "  %6d  %s%s\n          released by %s\n", r.Count, r.Reason, whose(r),
 				r.Releases)
 		} else {
-			fmt.Fprintf(out, "  %6d  %s%s\n", r.Count, r.Reason, whose(r))
+			terminal.Fprintf(out, "  %6d  %s%s\n", r.Count, r.Reason, whose(r))
 		}
 		if r.Remark != "" {
-			fmt.Fprintf(out, "          %s\n", r.Remark)
+			terminal.Fprintf(out, "          %s\n", r.Remark)
 		}
 		printOldest(out, r.Count,
 			manage.Oldest{SinceMs: r.SinceMs, Example: r.Example, Unknown: r.Unknown})
@@ -71,15 +72,15 @@ func whose(r *manage.ExplanationRow) string {
 func printOldest(out io.Writer, n int64, o manage.Oldest) {
 	switch {
 	case n == 1 && o.Example != "" && !o.Unknown:
-		fmt.Fprintf(out, "          it came %s ago: %s\n", age(o.SinceMs), o.Example)
+		terminal.Fprintf(out, "          it came %s ago: %s\n", age(o.SinceMs), o.Example)
 	case o.Example != "" && o.Unknown:
-		fmt.Fprintf(out, "          the oldest that could be read came %s ago: %s\n", age(o.SinceMs),
+		terminal.Fprintf(out, "          the oldest that could be read came %s ago: %s\n", age(o.SinceMs),
 			o.Example)
 	case o.Unknown:
-		fmt.Fprintf(out, "          how long they have been here could not be read from the store\n")
+		terminal.Fprintf(out, "          how long they have been here could not be read from the store\n")
 	case o.Example != "":
-		fmt.Fprintf(out, "          the oldest came %s ago: %s\n", age(o.SinceMs), o.Example)
+		terminal.Fprintf(out, "          the oldest came %s ago: %s\n", age(o.SinceMs), o.Example)
 	case o.SinceMs > 0:
-		fmt.Fprintf(out, "          they came more than %s ago\n", age(o.SinceMs))
+		terminal.Fprintf(out, "          they came more than %s ago\n", age(o.SinceMs))
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"hopwire/client"
 	"hopwire/internal/message"
+	"hopwire/internal/terminal"
 )
 
 // yesNo is an option that is given alone, or followed by true or false as ActiveMQ's are.
@@ -146,7 +147,7 @@ func dial(ctx context.Context, uri, user, password, clientID string, errOut io.W
 ) (*client.Conn, func(), error) {
 	w := &waits{out: errOut}
 	options := append(w.options(), client.WithErrorHandler(func(err error) {
-		fmt.Fprintln(errOut, "hopwire:", err)
+		terminal.Fprintln(errOut, "hopwire:", err)
 	}))
 	if user != "" || password != "" {
 		options = append(options, client.WithLogin(user, password))
@@ -177,7 +178,7 @@ func dial(ctx context.Context, uri, user, password, clientID string, errOut io.W
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
 		defer cancel()
 		if err := conn.Close(ctx); err != nil {
-			fmt.Fprintln(errOut, "hopwire:", err)
+			terminal.Fprintln(errOut, "hopwire:", err)
 		}
 	}, nil
 }

@@ -18,6 +18,7 @@ import (
 	"hopwire/internal/message"
 	"hopwire/internal/plural"
 	"hopwire/internal/rungroup"
+	"hopwire/internal/terminal"
 )
 
 // payloadLimit is how many bytes --payloadUrl may give.
@@ -115,7 +116,7 @@ type lines struct {
 func (l *lines) printf(format string, args ...any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, err := fmt.Fprintf(l.out, format, args...)
+	_, err := terminal.Fprintf(l.out, format, args...)
 	return err
 }
 

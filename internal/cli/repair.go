@@ -8,6 +8,7 @@ import (
 
 	"hopwire"
 	"hopwire/internal/plural"
+	"hopwire/internal/terminal"
 )
 
 // repairCommand is hopwire repair.
@@ -52,36 +53,37 @@ func (c *repairCommand) Run(ctx context.Context, s *streams) error {
 
 // tellRepaired tells what became of a store.
 func tellRepaired(out io.Writer, setup *hopwire.Setup, r *hopwire.Repaired) {
-	fmt.Fprintf(out, "broker %s, store %s", setup.Name(), setup.Folder())
+	terminal.Fprintf(out, "broker %s, store %s", setup.Name(), setup.Folder())
 	if r.Kept == "" {
-		fmt.Fprintln(out, ": nothing to repair")
+		terminal.Fprintln(out, ": nothing to repair")
 		return
 	}
 	copied, lost, whole := int64(0), int64(0), 0
-	fmt.Fprintln(out)
+	terminal.Fprintln(out)
 	for i := range r.Destinations {
 		d := &r.Destinations[i]
 		copied += d.Copied
 		switch {
 		case d.Made:
-			fmt.Fprintf(out, "  %s: %s copied; how many there were is not known, as its header could not"+
-				" be read\n", d.Name(), plural.Of(d.Copied, "message"))
+			terminal.Fprintf(out, "  %s: %s copied; how many there were is not known, as its header"+
+				" could not be read\n", d.Name(), plural.Of(d.Copied, "message"))
 		case d.Lost > 0:
 			lost += d.Lost
-			fmt.Fprintf(out, "  %s: %s copied, %d could not be read\n", d.Name(),
+			terminal.Fprintf(out, "  %s: %s copied, %d could not be read\n", d.Name(),
 				plural.Of(d.Copied, "message"), d.Lost)
 		default:
 			whole++
 		}
 	}
 	for _, line := range r.Others {
-		fmt.Fprintf(out, "  %s\n", line)
+		terminal.Fprintf(out, "  %s\n", line)
 	}
 	if whole > 0 {
-		fmt.Fprintf(out, "  %s whole\n", plural.Form(whole, "1 destination is", fmt.Sprintf(
+		terminal.Fprintf(out, "  %s whole\n", plural.Form(whole, "1 destination is", fmt.Sprintf(
 			"%d destinations are", whole)))
 	}
-	fmt.Fprintf(out, "  in all %s copied, %d could not be read\n", plural.Of(copied, "message"), lost)
-	fmt.Fprintf(out, "  the store from before (%d MiB) is in %s; when nobody needs it any more: rm"+
-		" -r %s\n", (r.KeptBytes+1<<20-1)>>20, r.Kept, r.Kept)
+	terminal.Fprintf(out, "  in all %s copied, %d could not be read\n", plural.Of(copied, "message"),
+		lost)
+	terminal.Fprintf(out, "  the store from before (%d MiB) is in %s; when nobody needs it any more:"+
+		" rm -r %s\n", (r.KeptBytes+1<<20-1)>>20, r.Kept, r.Kept)
 }

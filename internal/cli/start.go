@@ -16,6 +16,7 @@ import (
 	"hopwire"
 	"hopwire/internal/address"
 	"hopwire/internal/rungroup"
+	"hopwire/internal/terminal"
 )
 
 // startCommand is hopwire start.
@@ -64,7 +65,7 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 			release()
 			manager.started(i, line)
 			if !logSeen(s, level) {
-				fmt.Fprintln(s.out, line)
+				terminal.Fprintln(s.out, line)
 			}
 		}
 		setup, err := hopwire.Load(file, options)
@@ -79,16 +80,16 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	for _, setup := range setups {
 		setup.Beside(setups)
 	}
-	fmt.Fprintln(s.out, hopwire.About())
+	terminal.Fprintln(s.out, hopwire.About())
 	if c.Check {
 		for _, setup := range setups {
 			warnings, err := setup.Check()
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(s.out, describe(setup, setup))
+			terminal.Fprintf(s.out, "%s", describe(setup, setup))
 			for _, line := range warnings {
-				fmt.Fprintf(s.out, "  warning   %s\n", line)
+				terminal.Fprintf(s.out, "  warning   %s\n", line)
 			}
 		}
 		return nil
@@ -197,7 +198,7 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup,
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "stopped")
+	terminal.Fprintln(out, "stopped")
 	return nil
 }
 
@@ -211,13 +212,13 @@ type openings struct {
 	all chan struct{} // closed when all are
 
 	mu      sync.Mutex
-	waiting int      // to open
-	silent  int      // to be described
-	texts   []string // of those that opened, to be written, by position
+	waiting int             // to open
+	silent  int             // to be described
+	texts   []terminal.Text // of those that opened, to be written, by position
 }
 
 func newOpenings(n int) *openings {
-	return &openings{all: make(chan struct{}), waiting: n, silent: n, texts: make([]string, n)}
+	return &openings{all: make(chan struct{}), waiting: n, silent: n, texts: make([]terminal.Text, n)}
 }
 
 // together is how long a broker's bridges wait for the ports of the others in this process.
@@ -238,7 +239,7 @@ func (o *openings) one() {
 
 // tell writes what a broker is, and that all are ready behind the last, which it reports. Those
 // that open together are told in their order.
-func (o *openings) tell(out io.Writer, position int, text string) (ready bool) {
+func (o *openings) tell(out io.Writer, position int, text terminal.Text) (ready bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.texts[position] = text
@@ -246,11 +247,11 @@ func (o *openings) tell(out io.Writer, position int, text string) (ready bool) {
 		return false // another that is open has not been described
 	}
 	for i, text := range o.texts {
-		fmt.Fprint(out, text)
+		terminal.Fprintf(out, "%s", text)
 		o.texts[i] = ""
 	}
 	if o.silent == 0 {
-		fmt.Fprintln(out, "ready")
+		terminal.Fprintln(out, "ready")
 	}
 	return o.silent == 0
 }
@@ -262,45 +263,45 @@ type ways interface {
 }
 
 // describe tells in a few lines what a broker is.
-func describe(setup *hopwire.Setup, b ways) string {
+func describe(setup *hopwire.Setup, b ways) terminal.Text {
 	var t strings.Builder
-	fmt.Fprintf(&t, "broker %s  (%s)\n", setup.Name(), setup.File())
+	terminal.Fprintf(&t, "broker %s  (%s)\n", setup.Name(), setup.File())
 	for _, a := range b.Addresses() {
-		fmt.Fprintf(&t, "  listens   %s\n", a)
+		terminal.Fprintf(&t, "  listens   %s\n", a)
 	}
 	if len(b.Addresses()) == 0 {
-		fmt.Fprintf(&t, "  listens   nowhere: no client can connect; add a transportConnector with uri"+
-			" tcp://0.0.0.0:61616\n")
+		terminal.Fprintf(&t, "  listens   nowhere: no client can connect; add a transportConnector with"+
+			" uri tcp://0.0.0.0:61616\n")
 	}
 	if dir := setup.Folder(); dir != "" {
-		fmt.Fprintf(&t, "  store     %s\n", dir)
+		terminal.Fprintf(&t, "  store     %s\n", dir)
 	} else {
-		fmt.Fprintf(&t, "  store     none: persistent messages end with the process\n")
+		terminal.Fprintf(&t, "  store     none: persistent messages end with the process\n")
 	}
 	for _, n := range b.Bridges() {
-		fmt.Fprintf(&t, "  bridge    %s to %s", n.Name, n.URI)
+		terminal.Fprintf(&t, "  bridge    %s to %s", n.Name, n.URI)
 		if n.Addresses > 1 {
-			fmt.Fprintf(&t, ", of %d addresses", n.Addresses)
+			terminal.Fprintf(&t, ", of %d addresses", n.Addresses)
 		}
 		if n.State != "" {
-			fmt.Fprintf(&t, ": %s", n.State)
+			terminal.Fprintf(&t, ": %s", n.State)
 		}
-		fmt.Fprintln(&t)
+		terminal.Fprintln(&t)
 	}
-	return t.String() + remarks(setup)
+	return terminal.Text(t.String()) + remarks(setup)
 }
 
 // remarks are the lines about a file: the compatibility level, and what is not as it says.
-func remarks(setup *hopwire.Setup) string {
+func remarks(setup *hopwire.Setup) terminal.Text {
 	var t strings.Builder
 	if l := setup.GuessedBase(); l != "" {
-		fmt.Fprintf(&t, "  guessed   %s\n", l)
+		terminal.Fprintf(&t, "  guessed   %s\n", l)
 	}
 	for _, l := range setup.Compatibility() {
-		fmt.Fprintf(&t, "  compat    %s\n", l)
+		terminal.Fprintf(&t, "  compat    %s\n", l)
 	}
 	for _, l := range setup.Notices() {
-		fmt.Fprintf(&t, "  %s\n", l)
+		terminal.Fprintf(&t, "  %s\n", l)
 	}
-	return t.String()
+	return terminal.Text(t.String())
 }

@@ -17,6 +17,7 @@ import (
 	"hopwire/internal/manage/control"
 	"hopwire/internal/message"
 	"hopwire/internal/plural"
+	"hopwire/internal/terminal"
 )
 
 // statusCommand is hopwire status.
@@ -49,7 +50,7 @@ func few[T any](v statusView, list []T, most int) (shown []T, more int) {
 // andMore tells that a list is longer, and what shows the rest.
 func andMore(out io.Writer, more int, what, how string) {
 	if more > 0 {
-		fmt.Fprintf(out, "  and %d more %s: %s\n", more, what, how)
+		terminal.Fprintf(out, "  and %d more %s: %s\n", more, what, how)
 	}
 }
 
@@ -74,12 +75,12 @@ func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 	}
 	for i, status := range all {
 		if i > 0 {
-			fmt.Fprintln(s.out)
+			terminal.Fprintln(s.out)
 		}
 		printStatus(s.out, status, c.statusView)
 	}
 	if same := sameNames(all, control.Others()); len(same) > 0 {
-		fmt.Fprintf(s.out, "\n%s\n", strings.Join(same, "\n"))
+		terminal.Fprintf(s.out, "\n%s\n", terminal.Lines(same))
 	}
 	return err
 }
@@ -91,7 +92,7 @@ func printJSON(out io.Writer, all []*manage.Status) error {
 	}
 	text, err := json.MarshalIndent(all, "", "  ")
 	if err == nil {
-		_, err = fmt.Fprintf(out, "%s\n", text)
+		_, err = terminal.Fprintf(out, "%s\n", terminal.JSON(text))
 	}
 	return err
 }
@@ -113,20 +114,21 @@ func inOrder(all []*manage.Status) {
 
 func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	if st.Waits != "" {
-		fmt.Fprintf(out, "broker %s  %s  pid %d  slave: %s\n", st.Broker, st.Version, st.PID, st.Waits)
+		terminal.Fprintf(out, "broker %s  %s  pid %d  slave: %s\n", st.Broker, st.Version, st.PID,
+			st.Waits)
 		return
 	}
-	fmt.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s%s  store %s%s\n",
+	terminal.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s%s  store %s%s\n",
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), plural.Of(st.Connections, "connection"),
 		memory(st), frames(st), storage(st),
 		mark(st.StoreFull, " FULL"))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
-		fmt.Fprintf(w, "  listens\t%s\t%s\n", c.Name, c.Address)
+		terminal.Fprintf(w, "  listens\t%s\t%s\n", c.Name, c.Address)
 	}
 	bridges, more := few(v, v.bridges(st.Bridges), listMost)
 	for _, b := range bridges {
-		fmt.Fprintf(w, "  bridge\t%s\t%s\t%s\t%s\n", b.Name, bridgeWay(&b), b.State,
+		terminal.Fprintf(w, "  bridge\t%s\t%s\t%s\t%s\n", b.Name, bridgeWay(&b), b.State,
 			bridgeNote(&b, v.All))
 	}
 	w.Flush()
@@ -137,28 +139,28 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	}
 	refused, more = few(v, refused, listMost)
 	for _, line := range refused {
-		fmt.Fprintf(out, "  %s\n", line)
+		terminal.Fprintf(out, "  %s\n", line)
 	}
 	andMore(out, more, "refusals of bridges", showsAll)
 	incoming, more := few(v, st.Incoming, listMost)
 	for _, x := range incoming {
-		fmt.Fprintf(out, "  bridge from %s (%s), received %d, for %s\n", x.Peer, x.Address,
+		terminal.Fprintf(out, "  bridge from %s (%s), received %d, for %s\n", x.Peer, x.Address,
 			x.Received, age(x.SinceMs))
 	}
 	andMore(out, more, "bridges of peers", showsAll)
 	printDestinations(out, st.Destinations, v)
 	subscriptions, more := few(v, v.subscriptions(st.Subscriptions), listMost)
 	for i := range subscriptions {
-		fmt.Fprintf(out, "  durable %s\n", subscription(&subscriptions[i]))
+		terminal.Fprintf(out, "  durable %s\n", subscription(&subscriptions[i]))
 	}
 	andMore(out, more, "durable subscriptions", showsAll)
 	transactions, more := few(v, st.Transactions, transactionsMost)
 	for i := range transactions {
-		fmt.Fprintf(out, "  prepared %s\n", transaction(&transactions[i]))
+		terminal.Fprintf(out, "  prepared %s\n", transaction(&transactions[i]))
 	}
 	andMore(out, more, "prepared transactions", "hopwire transactions")
 	if len(st.Reasons) > 0 {
-		fmt.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
+		terminal.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
 			reasonList(st.Reasons))
 	}
 }
@@ -271,15 +273,15 @@ func printDestinations(out io.Writer, list []manage.Destination, v statusView) {
 		if len(d.Reasons) > 0 {
 			counted = "  " + reasonList(d.Reasons)
 		}
-		fmt.Fprint(w, head)
+		terminal.Fprintf(w, "%s", terminal.Text(head))
 		head = ""
-		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", d.Name, d.Size, d.InFlight,
+		terminal.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", d.Name, d.Size, d.InFlight,
 			d.Consumers, d.Networks, d.Producers, d.Enqueued, d.Dequeued, d.Forwarded, counted)
 	}
 	w.Flush()
 	andMore(out, more, "destinations", showsAll)
 	for _, line := range waitingLines(list) {
-		fmt.Fprintf(out, "  %s\n", line)
+		terminal.Fprintf(out, "  %s\n", line)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hopwire/internal/manage"
+	"hopwire/internal/terminal"
 	"hopwire/test/interop/broker"
 	"hopwire/test/need"
 	"hopwire/test/wait"
@@ -160,7 +161,7 @@ func TestBrokersThatOpenTogetherAreToldInTheOrderOfTheirFiles(t *testing.T) {
 	o := newOpenings(3)
 	o.waiting = 0
 	for _, i := range []int{2, 0, 1} {
-		o.tell(&out, i, fmt.Sprintf("broker %d\n", i))
+		o.tell(&out, i, terminal.Text(fmt.Sprintf("broker %d\n", i)))
 	}
 	if out.String() != "broker 0\nbroker 1\nbroker 2\nready\n" {
 		t.Errorf("told\n%s", out.String())

@@ -9,6 +9,7 @@ import (
 	"hopwire/internal/manage"
 	"hopwire/internal/message"
 	"hopwire/internal/plural"
+	"hopwire/internal/terminal"
 )
 
 // transactionsCommand is hopwire transactions.
@@ -46,10 +47,10 @@ func (c *transactionsCommand) Run(ctx context.Context, s *streams) error {
 	}
 	for _, st := range all {
 		process := mark(names[st.Broker] > 1, fmt.Sprintf(" pid %d", st.PID))
-		fmt.Fprintf(s.out, "broker %s%s  %s\n", st.Broker, process,
+		terminal.Fprintf(s.out, "broker %s%s  %s\n", st.Broker, process,
 			plural.Of(len(st.Transactions), "prepared transaction"))
 		for i := range st.Transactions {
-			fmt.Fprintf(s.out, "  %s\n", transaction(&st.Transactions[i]))
+			terminal.Fprintf(s.out, "  %s\n", transaction(&st.Transactions[i]))
 		}
 	}
 	return err
@@ -72,7 +73,7 @@ func decide(ctx context.Context, s *streams, them []*asked, xid string, commit b
 	for _, name := range ended {
 		if name != "" {
 			n++
-			fmt.Fprintf(s.out, "broker %s: %s is %s\n", name, xid, how)
+			terminal.Fprintf(s.out, "broker %s: %s is %s\n", name, xid, how)
 		}
 	}
 	if err == nil && n == 0 {

@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"hopwire/client"
+	"hopwire/internal/terminal"
 )
 
 // silence is how long a command waits for a broker without a word.
@@ -59,10 +59,10 @@ func (w *waits) tell() {
 	}
 	w.told = true
 	if w.last == nil {
-		fmt.Fprintln(w.out, "hopwire: waits for a broker: none has answered yet")
+		terminal.Fprintln(w.out, "hopwire: waits for a broker: none has answered yet")
 		return
 	}
-	fmt.Fprintf(w.out, "hopwire: waits for a broker; the last try: %v\n", w.last)
+	terminal.Fprintf(w.out, "hopwire: waits for a broker; the last try: %v\n", w.last)
 }
 
 // end ends the wait; conn is the first connection, nil for another of it.
@@ -74,7 +74,7 @@ func (w *waits) end(conn *client.Conn) {
 		w.conn = conn
 	}
 	if w.told && w.conn != nil {
-		fmt.Fprintf(w.out, "hopwire: connected to %s\n", w.conn.Addr())
+		terminal.Fprintf(w.out, "hopwire: connected to %s\n", w.conn.Addr())
 	}
 	w.told = false
 }

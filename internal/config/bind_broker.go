@@ -1,8 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"hopwire/internal/address"
 	"hopwire/internal/config/schema"
@@ -22,8 +24,8 @@ func (b *builder) broker(n *bean) *Broker {
 		RejectDurableConsumers:     n.bool("rejectDurableConsumers"),
 		MaxUncommitted:             n.int("maxUncommittedCount"),
 	}
-	if out.Name == "" {
-		b.problem(n.at("brokerName"), "brokerName on <broker> is empty")
+	if wrong := wrongName(out.Name); wrong != "" {
+		b.problem(n.at("brokerName"), "brokerName on <broker> %s", wrong)
 	}
 	data := b.folder(n, "dataDirectory")
 	if n.has("dataDirectoryFile") {
@@ -55,10 +57,32 @@ func (b *builder) folder(n *bean, name string) string {
 	return d
 }
 
+// maxNameBytes is what the name of a folder may have.
+const maxNameBytes = 255
+
+// wrongName tells what is wrong with a broker's name, which is that of a folder and a word in many
+// lines; "" if nothing is.
+func wrongName(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case strings.Trim(name, ".") == "":
+		return fmt.Sprintf("is %q, which names no folder of its own", name)
+	case strings.ContainsRune(name, '/'):
+		return fmt.Sprintf("is %q: it names a folder, and may have no /", name)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Sprintf("is %q: it may have no control characters", name)
+	case len(name) > maxNameBytes:
+		return fmt.Sprintf("has %d bytes; it names a folder, and may have %d", len(name),
+			maxNameBytes)
+	}
+	return ""
+}
+
 // safeFileName makes a broker's name the name of one folder.
 func safeFileName(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '/' || r == '\\' || r == 0 {
+		if r == '\\' {
 			return '_'
 		}
 		return r

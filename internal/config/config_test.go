@@ -400,3 +400,24 @@ func FuzzParse(f *testing.F) {
 		_ = c.Broker()
 	})
 }
+
+func TestABrokersNameIsThatOfAFolder(t *testing.T) {
+	for name, want := range map[string]string{
+		"a":                       "",
+		"a..b":                    "",
+		"":                        "brokerName on <broker> is empty",
+		"..":                      `is "..", which names no folder of its own`,
+		"../../etc/x":             `is "../../etc/x": it names a folder, and may have no /`,
+		"a&#10;b":                 `is "a\nb": it may have no control characters`,
+		"a&#x9b;31m":              `is "a\u009b31m": it may have no control characters`,
+		strings.Repeat("ä", 127):  "",
+		strings.Repeat("ä", 128):  "has 256 bytes; it names a folder, and may have 255",
+		strings.Repeat("n", 5000): "has 5000 bytes",
+	} {
+		_, err := parse(t, `brokerName="`+name+`"`, "", Options{})
+		if want == "" && err != nil ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.20s: %v, want %s", name, err, want)
+		}
+	}
+}

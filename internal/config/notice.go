@@ -67,5 +67,14 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Unwrap gives each problem.
+func (p Problems) Unwrap() []error {
+	all := make([]error, len(p))
+	for i := range p {
+		all[i] = p[i]
+	}
+	return all
+}
+
 // maxProblems is how many problems are reported at most.
 const maxProblems = 50

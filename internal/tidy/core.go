@@ -84,6 +84,26 @@ func (c *checker) checkGo(p *pkg, f *file) {
 	})
 }
 
+// checkPrint asks that the commands print through internal/terminal, so that no name of others does
+// more on a terminal than be seen.
+func (c *checker) checkPrint(p *pkg, f *file) {
+	if f.test || !fits(printers, p.path) {
+		return
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		from, ok := s.X.(*ast.Ident)
+		if ok && slices.Contains(printing, from.Name+"."+s.Sel.Name) {
+			c.found(s.Pos(), "a command prints through internal/terminal, not %s.%s", from.Name,
+				s.Sel.Name)
+		}
+		return true
+	})
+}
+
 // checkSleep forbids real waiting in tests. Inside a testing/synctest bubble Sleep only moves the
 // bubble's clock, so a file that imports that package is left alone.
 func (c *checker) checkSleep(p *pkg, f *file) {

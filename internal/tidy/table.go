@@ -31,9 +31,10 @@ var imports = map[string][]string{
 		"internal/message", "internal/loop", "internal/transport", "internal/rungroup", "openwire",
 		"openwire/primitive",
 	},
-	"internal/network": {"internal/message"},
-	"internal/tidy":    {},
-	"internal/plural":  {},
+	"internal/network":  {"internal/message"},
+	"internal/tidy":     {},
+	"internal/plural":   {},
+	"internal/terminal": {},
 
 	"internal/broker/...": {
 		"internal/message", "internal/selector", "internal/policy", "internal/loop",
@@ -100,6 +101,13 @@ var loopNames = []string{"Env", "Timer"}
 // goers are the packages that may write a go statement: the run group, which names and stops what
 // it starts, the loop itself, and test programs.
 var goers = []string{"internal/rungroup", "internal/loop", "test", "test/..."}
+
+// printers are the packages that print for people, which internal/terminal does for them.
+var printers = []string{"internal/cli", "internal/cli/..."}
+
+// printing is what they may not use.
+var printing = []string{"fmt.Print", "fmt.Printf", "fmt.Println", "fmt.Fprint", "fmt.Fprintf",
+	"fmt.Fprintln", "io.WriteString"}
 
 // row finds the row of a package in the import table.
 func row(pkg string) (allowed []string, ok bool) {

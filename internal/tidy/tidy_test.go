@@ -115,6 +115,11 @@ var broken = []struct {
 		"import (\"testing/synctest\"; \"time\")\nvar _ = synctest.Test\n" +
 			"func f() { time.Sleep(1) }", "",
 	},
+	{
+		"a command prints a name as it is", "internal/cli/a.go",
+		"import \"fmt\"\nfunc f() { fmt.Println() }", "prints through internal/terminal, not fmt.Println",
+	},
+	{"a command makes a text", "internal/cli/a.go", "import \"fmt\"\nvar _ = fmt.Sprint()", ""},
 	{"work left lying", "client/a.go", "// TO" + "DO: later.", "in a comment; finish it"},
 	{"a wide line", "client/a.go", "// " + strings.Repeat("wide ", 20), "103 characters"},
 	{"a long word", "client/a.go", "// " + strings.Repeat("x", 120), ""},

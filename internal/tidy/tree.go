@@ -78,6 +78,7 @@ func (c *checker) checkFile(p *pkg, f *file) {
 	c.checkFuncs(f)
 	c.checkGo(p, f)
 	c.checkCore(p, f)
+	c.checkPrint(p, f)
 	c.checkSleep(p, f)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"hopwire"
 	"hopwire/client"
+	"hopwire/internal/terminal"
 )
 
 // errNotHeld says that a story did not end as it must.
@@ -78,14 +79,14 @@ func Run(ctx context.Context, out io.Writer, o Options) (err error) {
 func leave(ctx context.Context, out io.Writer, dir string, keep bool, err error) error {
 	switch {
 	case err != nil && ctx.Err() == nil:
-		fmt.Fprintf(out, "The configurations and stores stay in %s.\n", dir)
+		terminal.Fprintf(out, "The configurations and stores stay in %s.\n", dir)
 		return err
 	case keep:
-		fmt.Fprintf(out, "The configurations stay: hopwire start %s %s\n", filepath.Join(dir, "a.xml"),
-			filepath.Join(dir, "b.xml"))
+		terminal.Fprintf(out, "The configurations stay: hopwire start %s %s\n",
+			filepath.Join(dir, "a.xml"), filepath.Join(dir, "b.xml"))
 		return errors.Join(err, os.RemoveAll(filepath.Join(dir, "data")))
 	}
-	fmt.Fprintln(out, "The folder of the demo is removed; --keep leaves the two configurations.")
+	terminal.Fprintln(out, "The folder of the demo is removed; --keep leaves the two configurations.")
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
@@ -203,7 +204,7 @@ func configuration(dir string, i int, ports []int) []byte {
 	connector := func(label, attributes string, queues ...string) string {
 		var list strings.Builder
 		for _, q := range queues {
-			fmt.Fprintf(&list, "          <queue physicalName=%q/>\n", q)
+			terminal.Fprintf(&list, "          <queue physicalName=%q/>\n", q)
 		}
 		return fmt.Sprintf(`      <networkConnector name="%s" uri="static:(tcp://127.0.0.1:%d)"%s>
         <dynamicallyIncludedDestinations>

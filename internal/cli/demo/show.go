@@ -10,6 +10,7 @@ import (
 
 	"hopwire/internal/manage"
 	"hopwire/internal/rungroup"
+	"hopwire/internal/terminal"
 )
 
 // show writes what happens: lines, and on a terminal a picture below them that refreshes.
@@ -34,7 +35,7 @@ func (s *show) say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
-	fmt.Fprintf(s.out, format+"\n", args...)
+	terminal.Fprintf(s.out, format+"\n", args...)
 }
 
 func (s *show) chapter(title string) { s.say("\n%s", title) }
@@ -51,7 +52,7 @@ func (s *show) outcome(held bool, here, activemq string) {
 }
 
 // wrap breaks a text behind the labels of outcome.
-func wrap(text string) string {
+func wrap(text string) terminal.Text {
 	const width, indent = 78, "                   "
 	var b strings.Builder
 	column := 0
@@ -63,10 +64,10 @@ func wrap(text string) string {
 			b.WriteByte(' ')
 			column++
 		}
-		b.WriteString(word)
+		b.WriteString(terminal.Safe(word))
 		column += len(word)
 	}
-	return b.String()
+	return terminal.Text(b.String())
 }
 
 // watch changes what the picture shows.
@@ -143,7 +144,7 @@ func (s *show) end() {
 // erase takes the picture off the screen; s.mu is held.
 func (s *show) erase() {
 	if s.drawn > 0 {
-		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.drawn)
+		terminal.Fprintf(s.out, "\x1b[%dA\x1b[J", s.drawn)
 		s.drawn = 0
 	}
 }
@@ -170,7 +171,7 @@ func (s *show) draw(ctx context.Context) {
 	}
 	s.erase()
 	picture := s.picture(d)
-	fmt.Fprint(s.out, picture)
+	terminal.Fprintf(s.out, "%s", terminal.Text(picture))
 	s.drawn = strings.Count(picture, "\n")
 }
 

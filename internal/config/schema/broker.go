@@ -78,7 +78,8 @@ func diskUsage(limit string) []Attribute {
 }
 
 var brokerAttributes = []Attribute{
-	attr("brokerName", Text, "localhost", Honoured, "identity; unique in a network"),
+	attr("brokerName", Text, "localhost", Honoured,
+		"identity; unique in a network; without /, at most 255 bytes"),
 	attr("brokerId", Text, "", Honoured, "the id in broker paths; made once and kept without"),
 	attr("dataDirectory", Text, "activemq-data", Honoured, "folder of the broker's folder"),
 	attr("dataDirectoryFile", Text, "", Honoured, "the same"),
