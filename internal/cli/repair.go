@@ -31,10 +31,10 @@ func (c *repairCommand) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		// What the file says of access is not asked here: nothing listens.
-		setup, err := hopwire.Load(file, hopwire.Options{Compat: c.Compat, Defines: c.Define,
+		setup, err := load(ctx, file, hopwire.Options{Compat: c.Compat, Defines: c.Define,
 			IgnoreSecurity: true, IgnoreUnknownPlugins: true, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
-			return fileError{err}
+			return err
 		}
 		setups = append(setups, setup)
 	}

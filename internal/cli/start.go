@@ -68,11 +68,16 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 				terminal.Fprintln(s.out, line)
 			}
 		}
-		setup, err := hopwire.Load(file, options)
-		if err != nil {
-			return fileError{err}
+		setup, err := load(ctx, file, options)
+		if err == nil {
+			setups = append(setups, setup)
+			continue
 		}
-		setups = append(setups, setup)
+		if _, caught := errors.AsType[caughtError](err); caught && !c.Check {
+			terminal.Fprintln(s.out, "stopped")
+			return nil // as later: nothing runs
+		}
+		return err
 	}
 	if err := distinct(setups); err != nil {
 		return err

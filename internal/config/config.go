@@ -27,7 +27,8 @@ type Options struct {
 	Defines map[string]string
 	// LookupEnv finds environment variables; default os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
-	// ReadFile reads property files; default os.ReadFile.
+	// ReadFile reads the file and its property files; default is to read regular files and pipes, of
+	// 4 MiB at most.
 	ReadFile func(path string) ([]byte, error)
 
 	guess string // what ${activemq.base} is taken to be without a word of anybody; "" is no guess
@@ -39,7 +40,7 @@ func (o *Options) withDefaults() *Options {
 		c.LookupEnv = os.LookupEnv
 	}
 	if c.ReadFile == nil {
-		c.ReadFile = os.ReadFile
+		c.ReadFile = readFile
 	}
 	return &c
 }

@@ -156,6 +156,9 @@ func (r *resolver) load(location string, at Pos) error {
 		path = location
 	}
 	data, err := r.opts.ReadFile(path)
+	if _, unfit := errors.AsType[unfitError](err); unfit {
+		return Problem{at, fmt.Sprintf("property file %v", err)}
+	}
 	if err != nil {
 		if r.skipMissing {
 			return nil
@@ -168,6 +171,9 @@ func (r *resolver) load(location string, at Pos) error {
 			hint = "; if ${activemq.conf} is not " + conf + ", ACTIVEMQ_CONF or -D activemq.conf=... says so"
 		}
 		return Problem{at, fmt.Sprintf("property file %s: %v%s", path, err, hint)}
+	}
+	if data, _, err = fromUTF16(data); err != nil {
+		return Problem{at, fmt.Sprintf("property file %s %v", path, err)}
 	}
 	maps.Copy(r.files, properties.Decode(string(data)))
 	r.read = append(r.read, path)

@@ -83,7 +83,11 @@ type reader struct {
 // declarations is refused. The error is a Problem.
 func readXML(file string, data []byte) (*node, error) {
 	if len(data) > maxFileBytes {
-		return nil, Problem{Pos{file, 1, 1}, fmt.Sprintf("larger than %d bytes", maxFileBytes)}
+		return nil, Problem{Pos{file, 1, 1}, tooLong}
+	}
+	data, wide, err := fromUTF16(data)
+	if err != nil {
+		return nil, Problem{Pos{file, 1, 1}, err.Error()}
 	}
 	data = toUTF8(bytes.TrimPrefix(data, []byte("\ufeff")))
 	r := &reader{file: file, data: data, starts: []int{0}}
@@ -94,7 +98,8 @@ func readXML(file string, data []byte) (*node, error) {
 	}
 	r.dec = xml.NewDecoder(bytes.NewReader(data))
 	r.dec.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
-		if strings.EqualFold(charset, "us-ascii") || strings.EqualFold(charset, latin1) {
+		if strings.EqualFold(charset, "us-ascii") || strings.EqualFold(charset, latin1) ||
+			wide && strings.HasPrefix(strings.ToUpper(charset), "UTF-16") {
 			return input, nil
 		}
 		return nil, fmt.Errorf("encoding %s is not supported: save the file as UTF-8", charset)
