@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"runtime"
@@ -61,6 +63,30 @@ func TestStrangersAreNamedOncePerSourceAndHour(t *testing.T) {
 		if n := strings.Count(h.log.String(), "\n"); n != 1 {
 			t.Errorf("%q: %d lines: %s", c.say, n, h.log.String())
 		}
+	}
+}
+
+// A health check by HTTP does not hide a client that speaks TLS from the same machine.
+func TestASourceIsNamedOnceForEachReason(t *testing.T) {
+	h := newHouse(t, "", nil)
+	for range 3 {
+		h.knock([]byte("GET / HTTP/1.1\r\n\r\n"))
+		h.knock([]byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"))
+	}
+	h.until("both are named", func() bool {
+		return strings.Contains(h.log.String(), "HTTP on the") &&
+			strings.Contains(h.log.String(), "TLS on a plain port")
+	})
+	var log bytes.Buffer
+	s := strangers{log: slog.New(slog.NewTextHandler(&log, nil))}
+	for i := range 100 {
+		s.report("a stranger", "tcp://10.0.0.1:5", "c", fmt.Errorf("reason %d", i))
+	}
+	if n := strings.Count(log.String(), "\n"); n != reasonsMost {
+		t.Errorf("100 reasons of one source are %d lines", n)
+	}
+	if n := strings.Count(h.log.String(), "\n"); n != 2 {
+		t.Errorf("two reasons are %d lines: %s", n, h.log.String())
 	}
 }
 

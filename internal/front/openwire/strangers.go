@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,16 +16,24 @@ import (
 const (
 	// strangerEvery is how often one source is reported.
 	strangerEvery = time.Hour
+	// reasonsMost is how many reasons of one source are told: a scanner tries many protocols.
+	reasonsMost = 5
 	// strangersKept bounds the sources that are remembered; more are counted together.
 	strangersKept = 1000
 )
 
-// strangers reports who knocks and is no OpenWire peer: one line per source and hour, so that
-// port scanners and health checks do not fill the log.
+// strangers reports who knocks and is no OpenWire peer: one line per source, reason and hour, so
+// that port scanners and health checks do not fill the log.
 type strangers struct {
 	log  *slog.Logger
-	seen map[string]time.Time
+	seen map[string]stranger
 	more time.Time // of the line for sources beyond the limit
+}
+
+// stranger is a source that was reported.
+type stranger struct {
+	since   time.Time
+	reasons []string // at most reasonsMost
 }
 
 // left tells of a connection that ended before the hellos agreed.
@@ -66,26 +75,31 @@ func (s *strangers) report(what, remote, connector string, err error) {
 	if h, _, e := net.SplitHostPort(strings.TrimPrefix(remote, "tcp://")); e == nil {
 		host = h
 	}
-	if at, ok := s.seen[host]; ok && now.Sub(at) < strangerEvery {
+	known, ok := s.seen[host]
+	if ok = ok && now.Sub(known.since) < strangerEvery; !ok {
+		known = stranger{since: now}
+	}
+	if slices.Contains(known.reasons, err.Error()) || len(known.reasons) >= reasonsMost {
 		return
 	}
+	known.reasons = append(known.reasons, err.Error())
 	if len(s.seen) >= strangersKept {
-		for h, at := range s.seen {
-			if now.Sub(at) >= strangerEvery {
+		for h, other := range s.seen {
+			if now.Sub(other.since) >= strangerEvery {
 				delete(s.seen, h)
 			}
 		}
 	}
-	if len(s.seen) >= strangersKept {
+	if !ok && len(s.seen) >= strangersKept {
 		if now.Sub(s.more) < strangerEvery {
 			return
 		}
 		s.more, host = now, "more sources"
 	} else {
 		if s.seen == nil {
-			s.seen = map[string]time.Time{}
+			s.seen = map[string]stranger{}
 		}
-		s.seen[host] = now
+		s.seen[host] = known
 	}
 	s.log.Info(what, slog.String("connector", connector),
 		slog.String("source", host), slog.String("reason", err.Error()))
