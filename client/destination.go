@@ -75,8 +75,8 @@ func misspelt(text string) error {
 	known := slices.ContainsFunc(prefixes, func(p prefix) bool { return p.prefix == kind+"://" })
 	switch {
 	case known:
-		return fmt.Errorf("destination %s: write %s://%s", text, kind,
-			strings.TrimPrefix(text, parts[0]))
+		return fmt.Errorf("destination %q: write %s://%s", text, kind,
+			strings.TrimSpace(strings.TrimPrefix(text, parts[0])))
 	case parts[2] == "://":
 		return fmt.Errorf("destination %s: %s is no kind of destination; write queue://NAME or"+
 			" topic://NAME", text, parts[1])

@@ -116,6 +116,9 @@ type removeDurableCommand struct {
 
 // Run ends a durable subscription.
 func (c *removeDurableCommand) Run(ctx context.Context, s *streams) error {
+	if c.ClientID == "" || c.Name == "" {
+		return usageError{"the client id or the name is empty; hopwire status lists both as NAME of ID"}
+	}
 	key := c.Name + " of " + c.ClientID
 	them, text, err := c.having(ctx, "durable subscription "+key, subscriptionsOf,
 		func(st *manage.Status) string {

@@ -69,11 +69,13 @@ type streams struct {
 func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	var g grammar
 	exited, code := false, exitDone
+	told := &output{Writer: out}
 	parser, err := kong.New(&g,
 		kong.Name("hopwire"),
 		kong.Description("A message broker for networks of brokers. It speaks OpenWire, links"+
 			" with ActiveMQ Classic in either direction, and reads its activemq.xml."),
-		kong.Writers(out, errOut),
+		kong.Writers(told, errOut),
+		kong.Help(told.help),
 		kong.Exit(func(c int) { exited, code = true, c }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		words,
@@ -89,6 +91,10 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		args = append(slices.Clip(args[1:]), "--help")
 	}
 	parsed, err := parser.Parse(args)
+	if lost := told.lost(); lost != nil { // of the help
+		terminal.Fprintln(errOut, "hopwire:", lost)
+		return exitFailed
+	}
 	if exited {
 		return code
 	}
@@ -109,9 +115,8 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, cancel := interruptible()
 	defer cancel()
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	told := &output{Writer: out}
 	lines := streams{in, told, errOut}
-	if strings.HasPrefix(parsed.Command(), "start") {
+	if strings.HasPrefix(parsed.Command(), "start") && !g.Start.Check {
 		lines.out = out // how its brokers end is what its exit code tells
 	}
 	if err := errors.Join(parsed.Run(&lines), told.lost()); err != nil {
@@ -145,10 +150,23 @@ func (o *output) Write(p []byte) (int, error) {
 		return 0, o.err
 	}
 	n, err := o.Writer.Write(p)
-	if err != nil {
+	return n, o.fail(err)
+}
+
+// help prints a help, as wide as the terminal is: kong asks that of a file alone.
+func (o *output) help(options kong.HelpOptions, ctx *kong.Context) error {
+	ctx.Stdout = o.Writer
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.fail(kong.DefaultHelpPrinter(options, ctx))
+}
+
+// fail remembers an error, and gives the first; o.mu is held.
+func (o *output) fail(err error) error {
+	if err != nil && o.err == nil {
 		o.err = fmt.Errorf("the output cannot be written: %w", err)
 	}
-	return n, o.err
+	return o.err
 }
 
 // lost is why something could not be written; nil when all was.
@@ -160,7 +178,7 @@ func (o *output) lost() error {
 
 var notHere = regexp.MustCompile(`^unknown flag (-b|--broker|--pid)\b`)
 
-var belowZero = regexp.MustCompile(`^(--\w+): expected int value but got "(-\d+)"`)
+var belowZero = regexp.MustCompile(`^(--\w+): expected (?:int|time) value but got "(-\d\w*)"`)
 
 // dialling are the commands that connect as a client, by an address and not by a broker's name.
 var dialling = []string{"producer", "consumer", "browse"}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,6 +19,25 @@ func full(t *testing.T) *os.File {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
+}
+
+func TestHelpAndChecksThatCannotBePrintedFail(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.xml")
+	if err := os.WriteFile(file, []byte(`<broker/>`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		nil, {"help"}, {"--help"}, {"help", "start"}, {"start", "--help"}, {"--version"},
+		{"start", "--check", file},
+	} {
+		var said strings.Builder
+		code := Main(args, strings.NewReader(""), full(t), &said)
+		if want := "hopwire: the output cannot be written: "; code != exitFailed ||
+			!strings.HasPrefix(said.String(), want) || strings.Count(said.String(), "\n") != 1 {
+			t.Errorf("%q exits with %d and says\n%swant %d, %s", args, code, said.String(), exitFailed,
+				want)
+		}
+	}
 }
 
 func TestWhatCannotBePrintedIsNotAcknowledged(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"hopwire/internal/terminal"
 )
 
-// payloadLimit is how many bytes --payloadUrl may give.
+// payloadLimit is how many bytes --payloadUrl may give, and a size may say.
 const payloadLimit = 100 << 20
 
 // pause waits between messages.
@@ -76,6 +76,10 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 	}
 	if c.Count < 0 || c.Threads < 1 || c.Size < 0 || c.TextSize < 0 || c.Batch < 0 {
 		return usageError{"counts and sizes may not be negative; --parallelThreads is at least 1"}
+	}
+	if max(c.Size, c.TextSize) > payloadLimit {
+		return usageError{fmt.Sprintf("--messageSize and --textMessageSize may be %d at most",
+			payloadLimit)}
 	}
 	if c.PayloadURL != "" {
 		if c.Text, err = payload(ctx, c.PayloadURL); err != nil {

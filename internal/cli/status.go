@@ -287,7 +287,7 @@ func printDestinations(out io.Writer, list []manage.Destination, v statusView) {
 
 // subscription is a durable subscription in a line.
 func subscription(s *manage.Subscription) string {
-	text := fmt.Sprintf("%s of %s on %s: %s", s.Name, s.ClientID, s.Destination,
+	text := fmt.Sprintf("%s of %s on %s: %s", cut(s.Name), cut(s.ClientID), cut(s.Destination),
 		plural.Of(s.Size, "message"))
 	if s.InFlight > 0 {
 		text += fmt.Sprintf(", %d in flight", s.InFlight)
@@ -378,6 +378,21 @@ func reasonList(list []manage.ReasonCount) string {
 		parts = append(parts, fmt.Sprintf("%s %d", r.Reason, r.Count))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// shownMost is how many characters of a name are shown where it is one of many things in a line.
+const shownMost = 200
+
+// cut is a name that may be longer than anybody reads; --json has all of it.
+func cut(name string) string {
+	if len(name) <= shownMost {
+		return name
+	}
+	runes := []rune(name)
+	if len(runes) <= shownMost {
+		return name
+	}
+	return fmt.Sprintf("%s... (%d bytes)", string(runes[:shownMost]), len(name))
 }
 
 func mark(on bool, text string) string {
