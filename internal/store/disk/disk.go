@@ -93,20 +93,25 @@ func (s *Store) open(fs vfs.FS) error {
 	if s.format, err = checkFormat(fs, s.opts.Dir); err != nil {
 		return err
 	}
+	dir := fs.PathJoin(s.opts.Dir, dbName)
+	noted, err := s.look(fs, dir)
+	if err != nil {
+		return err
+	}
 	s.opts.fit(fs)
 	s.space = newSpace(fs, &s.opts, s.fail)
-	s.fs = patientFS{fs, s.space, &suspects{stop: s.space.stop, tell: s.damaged}}
+	s.fs = patientFS{fs, s.space, &suspects{stop: s.space.stop, tell: s.damaged}, nil}
 	s.schedule = newSchedule(s.fs.suspects.stays)
 	s.run.Go("store write", s.writeAll)
 	err = s.inWriter(func() (err error) {
-		dir := fs.PathJoin(s.opts.Dir, dbName)
-		s.db, err = pebble.Open(dir, s.pebbleOptions(s.fs))
+		if err = makeDir(s.fs, dir); err == nil {
+			s.fs.known, err = openKnown(s.fs, dir, noted)
+		}
+		if err == nil {
+			s.db, err = pebble.Open(dir, s.pebbleOptions(s.fs))
+		}
 		if err != nil {
-			kind := message.Unavailable
-			if pebble.IsCorruptionError(err) {
-				kind = message.Corrupt
-			}
-			return message.Errorf(kind, "store %s: cannot open it: %w", s.opts.Dir, err)
+			return s.openError(err)
 		}
 		s.schedule.begin()
 		return nil
@@ -120,6 +125,9 @@ func (s *Store) open(fs vfs.FS) error {
 		close(s.jobs)
 		if s.db != nil && !s.hasFailed() {
 			_ = s.db.Close()
+		}
+		if s.fs.known != nil && !s.hasFailed() {
+			_ = s.fs.known.close()
 		}
 		return err
 	}
@@ -258,7 +266,7 @@ func (s *Store) close() error {
 		return s.failure
 	}
 	err := s.inWriter(func() error {
-		return errors.Join(s.watch.Wait(), s.db.Close())
+		return errors.Join(s.watch.Wait(), s.db.Close(), s.fs.known.close())
 	})
 	if s.hasFailed() {
 		return s.failure

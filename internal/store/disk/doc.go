@@ -9,8 +9,10 @@
 // first persistent send of a client over failover), and from the first body in pieces on 5. A
 // program that knows no such records says that the folder is a newer program's.
 // "ballast" takes a quarter of the reserve, to be given back when the disk is full. "db" is
-// pebble's. "db.damaged-" with a time are the tables from before a repair; what else begins with
-// "db." is left by one that was killed, and ended or undone by the next open.
+// pebble's, but for "known" in it, which says how far its manifest and logs are durable: an open
+// that does not find them so refuses (known.go). "db.damaged-" with a time are the tables from
+// before a repair; what else begins with "db." is left by one that was killed, and ended or undone
+// by the next open.
 //
 // # Records
 //

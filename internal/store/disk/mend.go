@@ -187,7 +187,7 @@ func (r *repair) mendDest(h store.Header) error {
 	d := RepairedDestination{Header: h, Copied: r.counts[h.ID], Made: r.made[h.ID]}
 	role := roleOf(&h)
 	if d.Copied != h.Count && role != log || d.Made || role == subscription && r.lostLogs() ||
-		r.old.lostOf(kindExpiry, kindBody, kindCount, kindPiece) {
+		r.cut || r.old.lostOf(kindExpiry, kindBody, kindCount, kindPiece) {
 		if err := r.recount(&d, role); err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (r *repair) mendDest(h store.Header) error {
 
 // lostLogs reports whether references may be to messages that are not there.
 func (r *repair) lostLogs() bool {
-	return r.old.lostOf(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
+	return r.cut || r.old.lostOf(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
 }
 
 // recount goes through the messages of a destination, removes those that are not whole, and counts
@@ -220,6 +220,10 @@ func (r *repair) recount(d *RepairedDestination, role role) error {
 	h := &d.Header
 	h.Count, h.Bytes, d.Copied = 0, 0, 0
 	err := r.eachMessage(h.ID, func(seq store.Seq, rec []byte) error {
+		if seq >= h.Reserved { // of a header that was lost
+			h.Reserved = seq + remadeReserve
+			h.DeliveredBelow = h.Reserved
+		}
 		id, of := h.ID, rec
 		if isReference(rec) {
 			source, err := decodeReference(rec)

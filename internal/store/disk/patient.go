@@ -31,6 +31,7 @@ type patientFS struct {
 	vfs.FS
 	p        patience
 	suspects *suspects
+	known    *known // nil where nothing is noted
 }
 
 // Unwrap implements vfs.FS.
@@ -102,7 +103,12 @@ func (fs patientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, erro
 		}
 		return &modestFile{f, fs}, nil
 	}
-	return fs.file(func() (vfs.File, error) { return fs.FS.Create(name, c) })
+	fs.known.gone(name) // if it is made anew
+	f, err := fs.file(func() (vfs.File, error) { return fs.FS.Create(name, c) })
+	if err != nil {
+		return nil, err
+	}
+	return fs.known.opened(fs, name, f)
 }
 
 // OpenReadWrite implements vfs.FS.
@@ -114,7 +120,8 @@ func (fs patientFS) OpenReadWrite(name string, c vfs.DiskWriteCategory,
 // ReuseForWrite implements vfs.FS.
 func (fs patientFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	renamed := false // by an earlier try, which then could not open it
-	return fs.file(func() (vfs.File, error) {
+	fs.known.gone(old)
+	f, err := fs.file(func() (vfs.File, error) {
 		if renamed {
 			return fs.FS.OpenReadWrite(name, c)
 		}
@@ -125,6 +132,10 @@ func (fs patientFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vf
 		}
 		return f, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return fs.known.opened(fs, name, f)
 }
 
 // OpenDir implements vfs.FS: a directory is opened to be synced.
@@ -145,6 +156,7 @@ func (fs patientFS) Rename(old, name string) error {
 // Remove implements vfs.FS. What cannot be removed does no harm.
 func (fs patientFS) Remove(name string) error {
 	fs.suspects.forget(name)
+	fs.known.gone(name)
 	return fs.again(func() error { return fs.FS.Remove(name) })
 }
 

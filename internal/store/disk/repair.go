@@ -85,6 +85,8 @@ type repair struct {
 	failed chan error
 
 	old  *salvage
+	seen vfs.FS // the folder as it can be read
+	cut  bool   // writes of the log may be lost
 	to   *pebble.DB
 	b    *pebble.Batch
 	told Repaired
@@ -101,6 +103,11 @@ func (r *repair) run() (err error) {
 	if r.format, err = checkFormat(r.fs, r.o.Dir); err != nil {
 		return err
 	}
+	mended, told, err := mendFiles(r.fs, r.path(dbName))
+	if err != nil {
+		return r.error(err)
+	}
+	r.seen, r.told.Others, r.cut = mended, told, len(told) > 0
 	from, err := r.open(dbName, true)
 	if err != nil {
 		return err
@@ -116,9 +123,9 @@ func (r *repair) replace() error {
 	first := []byte{0}
 	_, err := r.old.until(first, lastKey, func(_, _ []byte) error { return r.ctx.Err() })
 	switch {
-	case err == nil:
+	case err == nil && len(r.told.Others) == 0:
 		return nil // nothing is damaged
-	case !pebble.IsCorruptionError(err):
+	case err != nil && !pebble.IsCorruptionError(err):
 		return r.error(err)
 	}
 	if err := r.hasRoom(); err != nil {
@@ -165,22 +172,33 @@ func (r *repair) open(name string, old bool) (*pebble.DB, error) {
 	s.opts.OnFatal = r.broken
 	s.opts.MemTableBytes = defaultMemTable
 	never := make(chan struct{})
-	s.fs = patientFS{r.fs, hasty{r.broken}, &suspects{stop: never, all: true, tell: func(error) {}}}
+	s.fs = patientFS{r.fs, hasty{r.broken},
+		&suspects{stop: never, all: true, tell: func(error) {}}, nil}
 	po := s.pebbleOptions(s.fs)
 	if po.ReadOnly = old; old {
-		po.FS = soundFS{r.fs, s.fs.suspects}
+		po.FS = soundFS{r.seen, s.fs.suspects}
 		po.ErrorIfNotExists = true
 	} else {
 		po.DisableWAL = true
 	}
-	db, err := pebble.Open(r.path(name), po)
-	if pebble.IsCorruptionError(err) {
-		return nil, message.Errorf(message.Corrupt, "store %s: what tells of its tables, or its log, is"+
-			" damaged, and nothing can be copied: put a copy of the folder from before the damage in its"+
-			" place: %w", r.o.Dir, oneLine{err})
+	if !old {
+		err := makeDir(s.fs, r.path(name))
+		if err == nil {
+			s.fs.known, err = openKnown(s.fs, r.path(name), note{})
+		}
+		if err != nil {
+			return nil, r.error(err)
+		}
+		po.FS = s.fs
 	}
-	if err != nil {
+	db, err := pebble.Open(r.path(name), po)
+	switch {
+	case err != nil && (!old || !isDamage(err)):
 		return nil, r.error(err)
+	case err != nil:
+		return nil, message.Errorf(message.Corrupt, "store %s: what tells of its tables is damaged, or a"+
+			" table is missing, and nothing can be copied: put a copy of the folder from before the damage"+
+			" in its place: %s", r.o.Dir, strings.Join(append(r.told.Others, oneLined(err.Error())), "; "))
 	}
 	s.schedule.begin()
 	return db, nil

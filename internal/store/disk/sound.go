@@ -120,6 +120,12 @@ func sound(b []byte) bool {
 		return true
 	}
 	n := len(b) - 4
-	c := crc32.Checksum(b[:n], castagnoli)
-	return binary.LittleEndian.Uint32(b[n:]) == (c>>15|c<<17)+0xa282ead8
+	return binary.LittleEndian.Uint32(b[n:]) == masked(crc32.Checksum(b[:n], castagnoli))
+}
+
+func masked(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }
+
+func unmasked(c uint32) uint32 {
+	c -= 0xa282ead8
+	return c>>17 | c<<15
 }

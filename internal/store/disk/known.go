@@ -1,0 +1,256 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Pebble takes a record of its MANIFEST that has not its checksum for one that was being written
+// when the power went, and so are all behind it; tables that it then knows nothing of it deletes.
+// A log that is not there it takes for one that never was. So what is durable of both is noted in a
+// file of ours, before pebble hears that it is: how far the manifest and each log were synced, and
+// which manifest is in use. What an open does not find as it was noted is damage (look), and only
+// what lies behind may be a write that was cut off.
+//
+// The note of a log is behind: it is made at its first sync, then each time that it is twice as
+// long, and when it is closed.
+
+const (
+	knownName = "known" // the file, beside pebble's
+	knownSlot = 4096    // it has two of them, which are written in turn: one is always whole
+	knownLine = "hopwire files "
+
+	manifestPrefix = "MANIFEST-"
+	markerPrefix   = "marker.manifest."
+	logSuffix      = ".log"
+
+	knownStep = 64 << 10 // of a log so much, or as much as it had, is new when it is noted again
+)
+
+// note is what is known of the files.
+type note struct {
+	turn    uint64           // how many notes there were
+	current string           // the manifest in use
+	durable map[string]int64 // how long manifests and logs are for sure
+}
+
+// known keeps the note. It is for any goroutine.
+type known struct {
+	mu sync.Mutex
+	f  vfs.File
+	note
+}
+
+// openKnown goes on with a note, or makes one.
+func openKnown(fs vfs.FS, db string, n note) (*known, error) {
+	if n.durable == nil {
+		n.durable = map[string]int64{}
+	}
+	name := fs.PathJoin(db, knownName)
+	f, err := fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || info.Size() < 2*knownSlot {
+		_, err := f.WriteAt(make([]byte, 2*knownSlot), 0)
+		if err := errors.Join(err, f.Sync(), syncDir(fs, db)); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return &known{f: f, note: n}, nil
+}
+
+// change changes the note, durably.
+func (k *known) change(f func(n *note) (changed bool)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !f(&k.note) {
+		return
+	}
+	k.turn++
+	slot := make([]byte, knownSlot)
+	copy(slot, k.text())
+	// What is under it does not come back from a failure; see patientFS.
+	_, _ = k.f.WriteAt(slot, int64(k.turn%2)*knownSlot)
+	_ = k.f.Sync()
+}
+
+func (k *known) close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.f.Close()
+}
+
+func (n *note) text() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s%d\ncurrent %s\n", knownLine, n.turn, n.current)
+	// The latest first: of more than there is room for, which never is, the oldest are left out.
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(n.durable))) {
+		if line := fmt.Sprintf("%s %d\n", name, n.durable[name]); b.Len()+len(line) < knownSlot-20 {
+			b.WriteString(line)
+		}
+	}
+	fmt.Fprintf(&b, "crc %08x\n", crc32.Checksum(b.Bytes(), castagnoli))
+	return b.Bytes()
+}
+
+// parseNote reads one slot.
+func parseNote(slot []byte) (n note, ok bool) {
+	text, sum, found := bytes.Cut(slot, []byte("\ncrc "))
+	if !found || len(sum) < 8 {
+		return n, false
+	}
+	text = append(slices.Clip(text), '\n')
+	if want := fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli)); string(sum[:8]) != want {
+		return n, false
+	}
+	n.durable = map[string]int64{}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		name, value, _ := strings.Cut(line, " ")
+		switch turn, isFirst := strings.CutPrefix(line, knownLine); {
+		case isFirst:
+			n.turn, _ = strconv.ParseUint(turn, 10, 64)
+		case name == "current":
+			n.current = value
+		default:
+			n.durable[name], _ = strconv.ParseInt(value, 10, 64)
+		}
+	}
+	return n, true
+}
+
+// readNote gives the note of a folder, an empty one when there is none that is whole.
+func readNote(fs vfs.FS, db string) (n note, err error) {
+	f, err := fs.Open(fs.PathJoin(db, knownName))
+	if missing(err) {
+		return n, nil
+	}
+	if err != nil {
+		return n, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, 2*knownSlot))
+	for slot := range slices.Chunk(data, knownSlot) {
+		if m, ok := parseNote(slot); ok && m.turn >= n.turn {
+			n = m
+		}
+	}
+	return n, err
+}
+
+// opened gives a file that pebble made as one of which it is noted how far it is durable.
+func (k *known) opened(fs vfs.FS, path string, f vfs.File) (vfs.File, error) {
+	name := filepath.Base(path)
+	switch {
+	case k == nil:
+	case strings.HasPrefix(name, markerPrefix):
+		if err := syncDir(fs, fs.PathDir(path)); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		k.change(func(n *note) bool {
+			n.current = manifestOf(name)
+			return true
+		})
+	case strings.HasPrefix(name, manifestPrefix), strings.HasSuffix(name, logSuffix):
+		return &knownFile{File: f, k: k, name: name}, nil
+	}
+	return f, nil
+}
+
+// gone is called before a file goes.
+func (k *known) gone(path string) {
+	if k == nil {
+		return
+	}
+	name := filepath.Base(path)
+	k.change(func(n *note) bool {
+		_, was := n.durable[name]
+		delete(n.durable, name)
+		return was
+	})
+}
+
+// manifestOf gives what a marker names: marker.manifest.000002.MANIFEST-000008.
+func manifestOf(marker string) string {
+	return marker[strings.LastIndexByte(marker, '.')+1:]
+}
+
+// knownFile is a manifest or log that is written.
+type knownFile struct {
+	vfs.File
+	k     *known
+	name  string
+	size  atomic.Int64
+	noted atomic.Int64
+}
+
+// Write implements vfs.File.
+func (f *knownFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	f.size.Add(int64(n))
+	return n, err
+}
+
+// Sync implements vfs.File.
+func (f *knownFile) Sync() error { return f.synced(f.size.Load(), f.File.Sync()) }
+
+// SyncData implements vfs.File.
+func (f *knownFile) SyncData() error { return f.synced(f.size.Load(), f.File.SyncData()) }
+
+// SyncTo implements vfs.File.
+func (f *knownFile) SyncTo(length int64) (bool, error) {
+	size := f.size.Load()
+	full, err := f.File.SyncTo(length)
+	if full && err == nil {
+		return full, f.synced(size, nil)
+	}
+	return full, err
+}
+
+func (f *knownFile) synced(size int64, err error) error {
+	if err != nil {
+		return err
+	}
+	noted := f.noted.Load()
+	if strings.HasSuffix(f.name, logSuffix) && noted > 0 && size < noted+max(noted, knownStep) {
+		return nil
+	}
+	f.note(size)
+	return nil
+}
+
+func (f *knownFile) note(size int64) {
+	if size <= f.noted.Load() {
+		return
+	}
+	f.noted.Store(size)
+	f.k.change(func(n *note) bool {
+		n.durable[f.name] = size
+		return true
+	})
+}
+
+// Close implements vfs.File.
+func (f *knownFile) Close() error {
+	// A log that is closed was synced.
+	if f.noted.Load() > 0 && f.size.Load() > f.noted.Load() {
+		if err := f.File.Sync(); err != nil {
+			return err
+		}
+		f.note(f.size.Load())
+	}
+	return f.File.Close()
+}

@@ -1,0 +1,149 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"hopwire/internal/message"
+)
+
+// trouble is a file of pebble's that is not as it was noted.
+type trouble struct{ file, what string }
+
+// remedy ends what is told of damage that keeps a store from being opened.
+const remedy = "run hopwire repair FILE, which copies what can be read, or put a copy of the" +
+	" folder from before the damage in its place"
+
+// damagedStore is an error of a store that cannot be opened as it is.
+func damagedStore(dir, what string) error {
+	return message.Errorf(message.Corrupt, "store %s: %s; nothing was changed: %s", dir, what, remedy)
+}
+
+// look gives the note of pebble's files, or an error when they are not as it says.
+func (s *Store) look(fs vfs.FS, db string) (note, error) {
+	noted, err := readNote(fs, db)
+	if err != nil {
+		return note{}, message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
+	}
+	found, err := look(fs, db, noted)
+	if err != nil {
+		return note{}, message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
+	}
+	if len(found) > 0 {
+		return note{}, damagedStore(s.opts.Dir, found[0].tell())
+	}
+	names, _ := fs.List(db)
+	if name, why := badOptions(fs, db, names); why != nil {
+		s.warn(fmt.Sprintf("%s/%s is damaged, and made anew: %s", dbName, name,
+			oneLined(why.Error())))
+		if err := fs.Remove(fs.PathJoin(db, name)); err != nil {
+			return note{}, message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
+		}
+	}
+	return noted, nil
+}
+
+func (t trouble) tell() string { return dbName + "/" + t.file + " " + t.what }
+
+// openError is what is told when pebble cannot open its files.
+func (s *Store) openError(err error) error {
+	if isDamage(err) {
+		return damagedStore(s.opts.Dir, "what is in db is damaged: "+oneLine{err}.Error())
+	}
+	return message.Errorf(message.Unavailable, "store %s: cannot open it: %w", s.opts.Dir, err)
+}
+
+// isDamage tells what pebble says of the files that it finds from an error of the system.
+func isDamage(err error) bool {
+	return pebble.IsCorruptionError(err) || missing(err) || errors.Is(err, pebble.ErrDBNotPristine) ||
+		errors.Is(err, pebble.ErrDBAlreadyExists) || strings.Contains(err.Error(), "size mismatch")
+}
+
+// look compares pebble's files with the note of them, the manifest first.
+func look(fs vfs.FS, db string, n note) ([]trouble, error) {
+	if n.current == "" {
+		return nil, nil // an older program made it
+	}
+	current, err := currentManifest(fs, db)
+	if err != nil {
+		return nil, err
+	}
+	_, isKnown := n.durable[current]
+	switch {
+	case current == "":
+		return []trouble{{markerPrefix + "*", "is missing, which names the list of the tables, " +
+			n.current}}, nil
+	case fileNumber(current) < fileNumber(n.current):
+		return []trouble{{n.current, "is the list of the tables, and " + current +
+			", which is older, is named as it"}}, nil
+	case !isKnown:
+		return nil, nil // an older program was here, and the note is of before it
+	}
+	var out []trouble
+	for _, name := range slices.Sorted(maps.Keys(n.durable)) {
+		if strings.HasPrefix(name, manifestPrefix) && name != current {
+			continue
+		}
+		what, err := lookAt(fs, fs.PathJoin(db, name), name, n.durable[name])
+		if err != nil {
+			return nil, err
+		}
+		if what != "" {
+			out = append(out, trouble{name, what})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b trouble) int {
+		return strings.Compare(b.file[:1], a.file[:1]) // M before numbers
+	})
+	return out, nil
+}
+
+// lookAt says what is wrong with a file that was durable up to a length, "" for nothing.
+func lookAt(fs vfs.FS, path, name string, length int64) (string, error) {
+	f, err := fs.Open(path)
+	if missing(err) {
+		return "is missing", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	at, ok, err := soundTo(f, fileNumber(name), length)
+	if ok || err != nil {
+		return "", err
+	}
+	if info, err := f.Stat(); err == nil && info.Size() < length {
+		return fmt.Sprintf("has %d bytes, and had %d", info.Size(), length), nil
+	}
+	return fmt.Sprintf("is damaged at byte %d", at), nil
+}
+
+// currentManifest gives the name of the manifest in use, "" when nothing names one.
+func currentManifest(fs vfs.FS, db string) (string, error) {
+	names, err := fs.List(db)
+	if missing(err) {
+		return "", nil
+	}
+	last := ""
+	for _, name := range names {
+		if strings.HasPrefix(name, markerPrefix) {
+			last = max(last, name) // their numbers have six digits
+		}
+	}
+	return manifestOf(last), err
+}
+
+// fileNumber gives the number that chunks of a log have in them: 000009.log. For manifests, which
+// have none there, it tells which is the newer.
+func fileNumber(name string) uint32 {
+	digits := strings.TrimSuffix(strings.TrimPrefix(name, manifestPrefix), logSuffix)
+	n, _ := strconv.ParseUint(digits, 10, 64)
+	return uint32(n) //nolint:gosec // of a log's number chunks have the lower half
+}

@@ -1,0 +1,168 @@
+package disk_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+	"hopwire/internal/store/disk"
+)
+
+// killed makes a store that has messages in a table, which the last record of its manifest names,
+// and in its log, as a kill leaves it, and gives a copy of its folder.
+func killed(t *testing.T, more int) string {
+	t.Helper()
+	f := newFolder(t)
+	f.apply(slices.Concat([]store.Op{header(1, message.Queue, 1001, 100)}, puts(1, 1, 101, 1, nil)))
+	for i := range more {
+		seq := store.Seq(101 + i)
+		ops := append(puts(1, seq, seq+1, 1, func(m *message.Message) { m.Content = noise(1000) }),
+			header(1, message.Queue, 1001, 101+i))
+		if err := f.s.Apply([]*store.Batch{{Ops: ops}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to := filepath.Join(t.TempDir(), "s")
+	if err := os.CopyFS(to, os.DirFS(f.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// inDB gives the last file of pebble's that a pattern finds.
+func inDB(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "db", pattern))
+	if err != nil || len(names) == 0 {
+		t.Fatal(pattern, names, err)
+	}
+	return names[len(names)-1]
+}
+
+func change(t *testing.T, name string, f func(b []byte) []byte) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err == nil {
+		err = os.WriteFile(name, f(b), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// countIn opens a store and gives how many messages it has.
+func countIn(t *testing.T, dir string) (int, error) {
+	t.Helper()
+	s, err := disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true})
+	if err != nil {
+		return 0, err
+	}
+	f := &folder{t: t, s: s}
+	read, _ := f.all(1, 1001)
+	return len(read), s.Close()
+}
+
+// What was durable and is not there any more as it was keeps the store from being opened, and
+// nothing is deleted: pebble takes it for a write that was cut off, and the tables for remains.
+func TestAnOpenRefusesWhatIsNotAsItWasSynced(t *testing.T) {
+	cut := func(n int) func(b []byte) []byte {
+		return func(b []byte) []byte { return b[:len(b)*n/10] }
+	}
+	last := func(b []byte) []byte { b[len(b)-20] ^= 4; return b }
+	early := func(b []byte) []byte { b[20] ^= 4; return b }
+	zero := func(b []byte) []byte { return make([]byte, len(b)) }
+	for _, c := range []struct {
+		file, want string
+		change     func(b []byte) []byte // nil to remove it
+	}{
+		{"MANIFEST-*", "is damaged at byte ", last},
+		{"MANIFEST-*", "is damaged at byte 0", early},
+		{"MANIFEST-*", "has ", cut(9)},
+		{"MANIFEST-*", "is missing", nil},
+		{"marker.manifest.*", "is missing", nil},
+		{"*.log", "is missing", nil},
+		{"*.log", "has 0 bytes, and had ", cut(0)},
+		{"*.log", "has ", cut(3)},
+		{"*.log", "is damaged at byte 0", zero},
+		{"*.log", "is damaged at byte 0", early},
+		{"*.sst", "file does not exist", nil},
+		{"*.sst", "size mismatch", cut(9)},
+		{"marker.format-version.*", "", nil},
+	} {
+		dir := killed(t, 300)
+		tables := inDB(t, dir, "*.sst")
+		name := inDB(t, dir, c.file)
+		if c.change == nil {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			change(t, name, c.change)
+		}
+		n, err := countIn(t, dir)
+		if message.KindOf(err) != message.Corrupt || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "hopwire repair FILE") || strings.Contains(err.Error(), "\n") ||
+			errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %d messages, %v", c.file, n, err)
+			continue
+		}
+		if _, err := os.Stat(tables); err != nil && c.file != "*.sst" {
+			t.Errorf("%s: the table is deleted", c.file)
+		}
+	}
+}
+
+// A write that was being made when the power went is cut off, and the store opens.
+func TestAnOpenTakesWhatWasCutOff(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		more []byte
+	}{
+		{"MANIFEST-*", []byte{1, 2, 3, 4, 50, 0, 1, 9, 9, 9}},
+		{"MANIFEST-*", append([]byte{1, 2, 3, 4, 3, 0, 1, 9, 9, 9}, noise(4000)...)},
+		{"MANIFEST-*", make([]byte, 4096)},
+		{"MANIFEST-*", []byte{1, 2, 3}},
+		{"*.log", []byte{1, 2, 3, 4, 50, 0, 9, 9, 9, 9}},
+		{"*.log", make([]byte, 4096)},
+	} {
+		dir := killed(t, 10)
+		change(t, inDB(t, dir, c.file), func(b []byte) []byte { return append(b, c.more...) })
+		if n, err := countIn(t, dir); err != nil || n != 110 {
+			t.Errorf("%s and %d bytes: %d messages, %v", c.file, len(c.more), n, err)
+		}
+	}
+	for _, c := range []func(b []byte) []byte{
+		func([]byte) []byte { return nil },
+		func(b []byte) []byte { return append(b[:100:100], noise(len(b)-100)...) },
+	} { // an open without a note, as older programs left a folder
+		dir := killed(t, 10)
+		change(t, inDB(t, dir, "known"), c)
+		if n, err := countIn(t, dir); err != nil || n != 110 {
+			t.Errorf("without a note: %d messages, %v", n, err)
+		}
+	}
+}
+
+// An older program, which notes nothing, leaves a note of before it.
+func TestAnOldNoteIsOfNothing(t *testing.T) {
+	dir := killed(t, 10)
+	old, err := os.ReadFile(inDB(t, dir, "known"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if n, err := countIn(t, dir); err != nil || n != 110 {
+			t.Fatal(n, err)
+		}
+	}
+	change(t, inDB(t, dir, "known"), func([]byte) []byte { return old })
+	if n, err := countIn(t, dir); err != nil || n != 110 {
+		t.Errorf("%d messages, %v", n, err)
+	}
+}

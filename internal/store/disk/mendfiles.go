@@ -1,0 +1,292 @@
+package disk
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/record"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// mendedFS shows pebble a damaged folder as it can be read. Nothing on the disk is changed.
+type mendedFS struct {
+	vfs.FS
+	mem    *vfs.MemFS        // has the files that are shown instead of those on the disk
+	shown  map[string]string // by their paths, those of mem
+	more   []string          // names that the folder has beside those on the disk
+	hidden []string
+}
+
+// Open implements vfs.FS.
+func (fs *mendedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if in, ok := fs.shown[name]; ok {
+		return fs.mem.Open(in)
+	}
+	return fs.FS.Open(name, opts...)
+}
+
+// List implements vfs.FS.
+func (fs *mendedFS) List(dir string) ([]string, error) {
+	names, err := fs.FS.List(dir)
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.Contains(fs.hidden, name)
+	})
+	return append(names, fs.more...), err
+}
+
+// Stat implements vfs.FS.
+func (fs *mendedFS) Stat(name string) (vfs.FileInfo, error) {
+	if in, ok := fs.shown[name]; ok {
+		return fs.mem.Stat(in)
+	}
+	return fs.FS.Stat(name)
+}
+
+// show has a file be what data is.
+func (fs *mendedFS) show(path string, data []byte) error {
+	in := fmt.Sprintf("f%d", len(fs.shown))
+	f, err := fs.mem.Create(in, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	fs.shown[path] = in
+	return f.Close()
+}
+
+// mendFiles looks at the manifest and the logs, and gives them as they can be read, with what is to
+// be told of it.
+func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
+	out := &mendedFS{FS: fs, mem: vfs.NewMem(), shown: map[string]string{}}
+	var told []string
+	n, err := readNote(fs, db)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := look(fs, db, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, x := range found {
+		told = append(told, x.tell())
+	}
+	names, err := fs.List(db)
+	if err != nil {
+		return nil, nil, err
+	}
+	current, err := currentManifest(fs, db)
+	if err != nil {
+		return nil, nil, err
+	}
+	const last = 999999 // of the markers the one with the highest number counts
+	if fileNumber(n.current) > fileNumber(current) {
+		current = n.current
+		out.more = append(out.more, fmt.Sprintf("%s%06d.%s", markerPrefix, last, current))
+	}
+	if !slices.ContainsFunc(names, func(name string) bool {
+		return strings.HasPrefix(name, formatMarker)
+	}) {
+		told = append(told, dbName+"/"+formatMarker+"* is missing")
+		out.more = append(out.more, fmt.Sprintf("%s%06d.%03d", formatMarker, last,
+			pebble.FormatTableFormatV6))
+	}
+	if name, why := badOptions(fs, db, names); why != nil {
+		told = append(told, fmt.Sprintf("%s/%s is damaged", dbName, name))
+		out.hidden = append(out.hidden, name)
+	}
+	logs := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
+		return !strings.HasSuffix(name, logSuffix)
+	})
+	for i, name := range append(logs, current) {
+		path := fs.PathJoin(db, name)
+		data, err := readFile(fs, path)
+		if missing(err) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		m := mender{data: data, durable: n.durable[name]}
+		if isLog := i < len(logs); isLog {
+			m.num = fileNumber(name)
+			m.mend(i < len(logs)-1)
+		} else {
+			m.turnBits()
+		}
+		if m.changed {
+			told = append(told, m.tell(name))
+			err = out.show(path, m.data)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return out, told, nil
+}
+
+const formatMarker = "marker.format-version."
+
+// badOptions gives the file of options that keeps pebble from opening its folder, and why. It has
+// nothing that is not in pebbleOptions: pebble writes it anew at each open.
+func badOptions(fs vfs.FS, db string, names []string) (string, error) {
+	last := ""
+	for _, name := range names {
+		if strings.HasPrefix(name, optionsPrefix) {
+			last = max(last, name)
+		}
+	}
+	if last == "" {
+		return "", nil
+	}
+	text, err := readFile(fs, fs.PathJoin(db, last))
+	if err != nil {
+		return "", nil //nolint:nilerr // pebble will tell
+	}
+	o := &pebble.Options{}
+	o.EnsureDefaults()
+	return last, o.CheckCompatibility(db, string(text))
+}
+
+const optionsPrefix = "OPTIONS-"
+
+func readFile(fs vfs.FS, path string) ([]byte, error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// mender mends a log, or a manifest.
+type mender struct {
+	data    []byte // in the end as it is to be read
+	num     uint32
+	durable int64 // so many bytes were durable for sure
+
+	changed bool
+	turned  int      // bits that were turned back
+	gaps    []string // places that are left out
+	skipped int64    // bytes in them
+}
+
+// rest is what a block has from a place on.
+func (m *mender) rest(at int) []byte {
+	return m.data[at:min(len(m.data), at-at%chunkBlock+chunkBlock)]
+}
+
+// turnBits turns back bits as long as that makes chunks whole.
+func (m *mender) turnBits() {
+	for at := 0; at < len(m.data); {
+		b := m.rest(at)
+		c, v := chunkAt(b, m.num)
+		switch {
+		case v == blank:
+			c.size = len(b)
+		case v == bad && turnBack(b, m.num):
+			m.turned++
+			m.changed = true
+			continue
+		case v != whole:
+			return
+		}
+		at += c.size
+	}
+}
+
+// mend makes a log of the records of which all chunks can be read. strict says that there is a
+// later log, so that this one was ended.
+func (m *mender) mend(strict bool) {
+	var out bytes.Buffer
+	w := record.NewWriter(&out)
+	var rec []byte
+	inside := false // a record of which all chunks were there
+	end := false
+	for at := 0; at < len(m.data) && !end; {
+		b := m.rest(at)
+		c, v := chunkAt(b, m.num)
+		switch v {
+		case blank:
+			c.size = len(b)
+		case ended:
+			end = true
+		case bad:
+			next, isDamage := m.behind(at)
+			switch {
+			case !isDamage: // a write that was cut off
+				end = true
+				m.changed = m.changed || strict
+			case turnBack(b, m.num):
+				m.turned++
+				m.changed = true
+				continue
+			default:
+				m.gaps = append(m.gaps, fmt.Sprint(at))
+				m.skipped += int64(next - at)
+				c.size = next - at
+				m.changed, inside = true, false
+			}
+		case whole:
+			if c.first {
+				rec, inside = rec[:0], true
+			}
+			rec = append(rec, c.bytes...)
+			if c.last && inside {
+				_, _ = w.WriteRecord(rec) // to memory
+				inside = false
+			}
+		}
+		at += c.size
+	}
+	if lost := m.durable - int64(len(m.data)); lost > 0 {
+		m.gaps = append(m.gaps, fmt.Sprint(len(m.data)))
+		m.skipped += lost
+		m.changed = true
+	}
+	m.changed = m.changed || strict && inside
+	if _ = w.Close(); m.changed {
+		m.data = out.Bytes()
+	}
+}
+
+// behind gives where the first chunk behind a bad one is, or the end; and whether it is damage
+// between: what is behind it says that it was durable.
+func (m *mender) behind(at int) (next int, isDamage bool) {
+	isDamage = int64(at) < m.durable
+	next = len(m.data)
+	for i := at + 1; i < len(m.data); {
+		c, v := chunkAt(m.rest(i), m.num)
+		if v != whole || c.size > len(m.rest(i)) {
+			i++
+			continue
+		}
+		next = min(next, i)
+		if isDamage || c.durable > int64(at) {
+			return next, true
+		}
+		i += c.size
+	}
+	return next, isDamage
+}
+
+// tell tells what was done to a file.
+func (m *mender) tell(name string) string {
+	var what []string
+	if m.turned > 0 {
+		what = append(what, fmt.Sprintf("bits that had turned were turned back: %d", m.turned))
+	}
+	if len(m.gaps) > 0 {
+		what = append(what, fmt.Sprintf("%d bytes of writes could not be read, at byte %s", m.skipped,
+			strings.Join(m.gaps[:min(len(m.gaps), 10)], ", ")))
+	}
+	if len(what) == 0 {
+		what = append(what, "its last write was cut off")
+	}
+	return dbName + "/" + name + ": " + strings.Join(what, "; ")
+}
