@@ -36,6 +36,37 @@ func TestASecondOpenIsRefusedWithTheHolder(t *testing.T) {
 	}
 }
 
+// Who takes the lock file of a running broker for a remain of a dead one does not get the folder.
+func TestALockOutlivesItsFile(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the folder itself is locked on linux")
+	}
+	dir := t.TempDir()
+	s := openIn(t, dir, 0)
+	for _, name := range []string{"lock", "db/LOCK"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("store %s: in use by pid %d, whose lock file was removed", dir, os.Getpid())
+		_, err := disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true})
+		if message.KindOf(err) != message.Unavailable || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("without %s: %v, want %s…", name, err, want)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "lock")); err == nil {
+			t.Error("a lock file was made, which nobody holds")
+		}
+		if !disk.InUse(dir) {
+			t.Error("the folder is said to be free")
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := openIn(t, dir, 0).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAWaitingOpenGetsTheFolderWhenItIsFree(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir, 0)
