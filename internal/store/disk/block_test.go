@@ -208,6 +208,24 @@ func TestADamagedBlockOfSmallMessagesTakesNoOthers(t *testing.T) {
 	}
 }
 
+// A body that is larger than a piece shares no block with another, whatever is left for its last
+// piece.
+func TestADamagedBlockOfALargeBodyTakesThatAlone(t *testing.T) {
+	for _, size := range []int{196_700, 200_000} {
+		for _, place := range []int{50, 335, 400} {
+			f := newFolder(t)
+			f.apply(append(puts(1, 1, 4, 1, func(m *message.Message) { m.Content = noise(size) }),
+				header(1, message.Queue, 4, 3)))
+			f.damage(place)
+			if got, ranges := f.all(1, 4); len(got) != 2 {
+				t.Errorf("of three of %d bytes %d are read, with damage at %d of 1000: %d ranges", size,
+					len(got), place, len(ranges))
+			}
+			f.close()
+		}
+	}
+}
+
 // Of a subscription its references that can be read are read, and of its topic's log what they are
 // to: both are damaged in turn.
 func TestADamagedBlockOfATopicTakesNoOthers(t *testing.T) {

@@ -2,8 +2,9 @@
 //
 // # The folder
 //
-// "lock" is locked while a store is open, and on Linux the folder itself; its text names the holder.
-// "format" tells the format; a newer one is refused. It is 1 until the first subscription, or until the first header says what
+// "lock" is locked while a store is open, and on Linux the folder itself; its text names the
+// holder. "format" tells the format; a newer one is refused. It is 1 until the first subscription,
+// or until the first header says what
 // clients may have had, which is soon: when the first stored message is delivered. From then on it
 // is 2, from the first prepared branch on 3, from the first number of a producer on 4 (with the
 // first persistent send of a client over failover), and from the first body in pieces on 5. A

@@ -15,10 +15,10 @@ import (
 // advice is for whoever meets a lock that no Hopwire is known to have.
 const advice = " (an ActiveMQ? stop it first)"
 
-// lockFile takes two locks. One is on the folder itself, which stays when somebody removes the lock
-// file of a running broker. The other is an open file description lock on the whole lock file, which
-// conflicts with the POSIX locks that Java takes, as flock(2) does not. Both conflict with a second
-// one of this process.
+// lockFile takes two locks. One is on the folder itself, which stays when somebody removes the
+// lock file of a running broker. The other is an open file description lock on the whole lock file,
+// which conflicts with the POSIX locks that Java takes, as flock(2) does not. Both conflict with a
+// second one of this process.
 func lockFile(dir string) (lock io.Closer, holder string, err error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -98,8 +98,8 @@ func holderIn(name string) string {
 	return line
 }
 
-// flockHolder gives the process that has the lock of an open folder, as the system lists it; "" when
-// nobody has it, or nobody knows.
+// flockHolder gives the process that has the lock of an open folder, as the system lists it; ""
+// when nobody has it, or nobody knows.
 func flockHolder(d *os.File) (pid string) {
 	var st unix.Stat_t
 	text, err := os.ReadFile("/proc/locks")

@@ -34,6 +34,9 @@ func (s *Store) pebbleOptions(fs patientFS) *pebble.Options {
 		objstorageprovider.SysReadahead)
 	for i := range o.Levels {
 		o.Levels[i].BlockSize = 16 << 10
+		// A block that has some hundred bytes ends before what would make it larger than that, so
+		// that damage to a large record takes no others.
+		o.Levels[i].BlockSizeThreshold = 1
 	}
 	return o
 }

@@ -13,14 +13,19 @@ import (
 )
 
 // Pebble holds a value several times in memory while it writes and reads tables: a body that is one
-// value of 100 MiB takes 400 MiB more. In pieces it takes some of them.
+// value of 100 MiB takes 400 MiB more. In pieces it takes some of them. Pieces of a body are of one
+// size but for a few bytes: a small one would share a block with the first of the next message, and
+// damage to it would take both.
 
-// putPieces puts properties and body of a message in pieces of PieceBytes, the last one shorter,
-// and their number.
+// putPieces puts properties and body of a message in pieces of PieceBytes at most, and their
+// number.
 func (a *applier) putPieces(w *work, op *store.Op, size int) {
 	a.needs(formatFifth)
 	w.d.pieces.add(op.Seq)
-	most, n := a.s.opts.PieceBytes, uint64(0)
+	most := a.s.opts.PieceBytes
+	count := (size + most - 1) / most
+	most = (size + count - 1) / count
+	n := uint64(0)
 	props, content := op.Message.Properties, op.Message.Content
 	for left := size; left > 0; n++ {
 		rec := a.b.SetDeferred(pieceKeySize, min(left, most))
