@@ -11,6 +11,7 @@ import (
 
 // Embed starts a broker for a program or a test that needs no file: its messages are in memory, it
 // has ActiveMQ's default settings, no bridge, no port and no control socket. Dial is the way in.
+// The name is taken as a file's brokerName is: what ActiveMQ does not have in one is _.
 func Embed(ctx context.Context, name string, o Options) (*Broker, error) {
 	if strings.TrimSpace(name) == "" {
 		return nil, errors.New("the broker's name is empty")

@@ -117,11 +117,10 @@ func TestAnEmbeddedBrokerNeedsAName(t *testing.T) {
 	}
 }
 
-func TestAnEmbeddedBrokersNameIsTakenAsItIs(t *testing.T) {
-	name := `a<b>&"c" 'd'`
-	b := embed(t.Context(), t, name)
+func TestAnEmbeddedBrokersNameIsTakenAsThatOfAFile(t *testing.T) {
+	b := embed(t.Context(), t, `a<b>&"c" 'd'`)
 	defer end(t, b)
-	if b.Name() != name || b.URL() != "" || len(b.Addresses()) > 0 {
+	if b.Name() != "a_b___c___d_" || b.URL() != "" || len(b.Addresses()) > 0 {
 		t.Errorf("it is %q at %q, %q", b.Name(), b.URL(), b.Addresses())
 	}
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -24,14 +23,12 @@ func (b *builder) broker(n *bean) *Broker {
 		RejectDurableConsumers:     n.bool("rejectDurableConsumers"),
 		MaxUncommitted:             n.int("maxUncommittedCount"),
 	}
-	if wrong := wrongName(out.Name); wrong != "" {
-		b.problem(n.at("brokerName"), "brokerName on <broker> %s", wrong)
-	}
+	b.name(n, &out.Name)
 	data := b.folder(n, "dataDirectory")
 	if n.has("dataDirectoryFile") {
 		data = b.folder(n, "dataDirectoryFile")
 	}
-	out.Persistence = b.persistence(n, filepath.Join(data, safeFileName(out.Name)))
+	out.Persistence = b.persistence(n, filepath.Join(data, out.Name))
 	out.Usage = b.usage(n)
 	out.Policy = b.policyMap(n.one("destinationPolicy"))
 	for _, d := range n.many("destinations") {
@@ -60,33 +57,30 @@ func (b *builder) folder(n *bean, name string) string {
 // maxNameBytes is what the name of a folder may have.
 const maxNameBytes = 255
 
-// wrongName tells what is wrong with a broker's name, which is that of a folder and a word in many
-// lines; "" if nothing is.
-func wrongName(name string) string {
-	switch {
-	case name == "":
-		return "is empty"
-	case strings.Trim(name, ".") == "":
-		return fmt.Sprintf("is %q, which names no folder of its own", name)
-	case strings.ContainsRune(name, '/'):
-		return fmt.Sprintf("is %q: it names a folder, and may have no /", name)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return fmt.Sprintf("is %q: it may have no control characters", name)
-	case len(name) > maxNameBytes:
-		return fmt.Sprintf("has %d bytes; it names a folder, and may have %d", len(name),
-			maxNameBytes)
-	}
-	return ""
-}
-
-// safeFileName makes a broker's name the name of one folder.
-func safeFileName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\\' {
-			return '_'
+// name looks at a broker's name, which is that of a folder and a word in many lines. What ActiveMQ
+// does not take in it is _ here as there.
+func (b *builder) name(n *bean, name *string) {
+	was := *name
+	*name = strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) ||
+			strings.ContainsRune("._-:", r) {
+			return r
 		}
-		return r
-	}, strings.Trim(name, "."))
+		return '_'
+	}, was)
+	at := n.at("brokerName")
+	switch {
+	case was == "":
+		b.problem(at, "brokerName on <broker> is empty")
+	case strings.Trim(was, ".") == "":
+		b.problem(at, "brokerName on <broker> is %q, which names no folder of its own", was)
+	case len(was) > maxNameBytes:
+		b.problem(at, "brokerName on <broker> has %d bytes; it names a folder, and may have %d",
+			len(was), maxNameBytes)
+	case was != *name:
+		b.notice(at, Warning, "brokerName %q is taken as %q, as by ActiveMQ: a name has letters of"+
+			" ASCII, digits and . _ - : alone", was, *name)
+	}
 }
 
 func (b *builder) persistence(n *bean, dir string) Persistence {

@@ -22,7 +22,7 @@ func wide(order binary.AppendByteOrder, text string) []byte {
 
 func TestFilesInUTF16AreRead(t *testing.T) {
 	const declared = `<?xml version="1.0" encoding="UTF-16"?>`
-	const broker = `<broker brokerName="größe𝄞"/>`
+	const broker = `<broker brokerId="größe𝄞"/>`
 	for name, data := range map[string][]byte{
 		"big, with a mark":                  wide(binary.BigEndian, "\ufeff"+declared+broker),
 		"little, with a mark":               wide(binary.LittleEndian, "\ufeff"+declared+broker),
@@ -30,7 +30,7 @@ func TestFilesInUTF16AreRead(t *testing.T) {
 		"big, declared alone":               wide(binary.BigEndian, declared+broker),
 	} {
 		c, err := Parse("f.xml", data, Options{})
-		if err != nil || c.Broker().Name != "größe𝄞" {
+		if err != nil || c.Broker().ID != "größe𝄞" {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := Parse("f.xml", data[:len(data)-1], Options{}); err == nil ||
@@ -48,7 +48,7 @@ func TestFilesInUTF16AreRead(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "p"), wide(binary.LittleEndian, "\ufeffname=größe\n"))
 	c, err := Load(withProperties(t, dir, "p", ""), Options{})
-	if err != nil || c.Broker().Name != "größe" {
+	if err != nil || c.Broker().ID != "größe" {
 		t.Errorf("a property file: %v", err)
 	}
 }
@@ -65,7 +65,7 @@ func withProperties(t *testing.T, dir, file, property string) string {
 	t.Helper()
 	path := filepath.Join(dir, "a.xml")
 	write(t, path, fmt.Appendf(nil, `<beans><bean class="PropertyPlaceholderConfigurer">`+
-		`<property name="location" value="file:%s"/>%s</bean><broker brokerName="${name}"/></beans>`,
+		`<property name="location" value="file:%s"/>%s</bean><broker brokerId="${name}"/></beans>`,
 		filepath.Join(dir, file), property))
 	return path
 }

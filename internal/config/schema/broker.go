@@ -79,7 +79,7 @@ func diskUsage(limit string) []Attribute {
 
 var brokerAttributes = []Attribute{
 	attr("brokerName", Text, "localhost", Honoured,
-		"identity; unique in a network; without /, at most 255 bytes"),
+		"identity; unique in a network; at most 255 of a-z A-Z 0-9 . _ - :, others are taken as _"),
 	attr("brokerId", Text, "", Honoured, "the id in broker paths; made once and kept without"),
 	attr("dataDirectory", Text, "activemq-data", Honoured, "folder of the broker's folder"),
 	attr("dataDirectoryFile", Text, "", Honoured, "the same"),
