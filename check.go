@@ -49,12 +49,12 @@ func (s *Setup) Check() (warnings []string, err error) {
 	return warnings, nil
 }
 
-// Addresses are where the broker will listen, as Broker.Addresses gives them; port 0 is any free
-// one.
-func (s *Setup) Addresses() []string {
-	var out []string
+// Connectors are those that the broker will listen with, as Broker.Connectors gives them; port 0 is
+// any free one.
+func (s *Setup) Connectors() []Connector {
+	var out []Connector
 	for _, t := range opened(s.config.Broker()) {
-		out = append(out, t.Name+"  "+addressOf(t.URI, t.URI.Port))
+		out = append(out, Connector{Name: t.Name, Address: addressOf(t.URI, t.URI.Port)})
 	}
 	return out
 }
@@ -222,7 +222,8 @@ func (s *Setup) otherNames(dir string) string {
 	}
 	whose := plural.Form(len(beside), " of a broker that does not run: its messages are",
 		" of brokers that do not run: their messages are")
-	return "the store's folder " + dir + " is new, and there is " + strings.Join(beside, ", ") + more +
+	return "the store's folder " + dir + " is new, and there " +
+		plural.Form(len(beside), "is ", "are ") + strings.Join(beside, ", ") + more +
 		whose + " not this broker's; if it had that name, keep it, or name the folder as directory of" +
 		" kahaDB"
 }

@@ -120,7 +120,7 @@ func TestAnEmbeddedBrokerNeedsAName(t *testing.T) {
 func TestAnEmbeddedBrokersNameIsTakenAsThatOfAFile(t *testing.T) {
 	b := embed(t.Context(), t, `a<b>&"c" 'd'`)
 	defer end(t, b)
-	if b.Name() != "a_b___c___d_" || b.URL() != "" || len(b.Addresses()) > 0 {
-		t.Errorf("it is %q at %q, %q", b.Name(), b.URL(), b.Addresses())
+	if b.Name() != "a_b___c___d_" || b.URL() != "" || len(b.Connectors()) > 0 {
+		t.Errorf("it is %q at %q, %q", b.Name(), b.URL(), b.Connectors())
 	}
 }

@@ -68,11 +68,11 @@ func (b *Broker) url() string {
 	return "vm://" + b.config.Name
 }
 
-// Addresses are where the broker listens.
-func (b *Broker) Addresses() []string {
-	var out []string
+// Connectors are those that the broker listens with, in the order of the file.
+func (b *Broker) Connectors() []Connector {
+	var out []Connector
 	for _, l := range b.listeners {
-		out = append(out, l.config.Name+"  "+l.address())
+		out = append(out, Connector{Name: l.config.Name, Address: l.address()})
 	}
 	return out
 }

@@ -47,11 +47,11 @@ func TestPortZeroIsAnyFreePortAndIsTold(t *testing.T) {
 		<transportConnector name="b" uri="nio://127.0.0.1:0?maximumConnections=9"/>
 	</transportConnectors>`, Options{})
 	seen := map[string]bool{}
-	for _, line := range b.Addresses() {
-		_, address, _ := strings.Cut(line, "://")
+	for _, at := range b.Connectors() {
+		_, address, _ := strings.Cut(at.Address, "://")
 		_, port, err := net.SplitHostPort(address)
 		if err != nil || port == "0" || port == "61616" || seen[port] {
-			t.Errorf("%s: not a port of its own", line)
+			t.Errorf("%s: not a port of its own", at.Address)
 		}
 		seen[port] = true
 		c, err := net.Dial("tcp", address)
@@ -61,7 +61,7 @@ func TestPortZeroIsAnyFreePortAndIsTold(t *testing.T) {
 		c.Close()
 	}
 	if len(seen) != 2 {
-		t.Errorf("the addresses are %q", b.Addresses())
+		t.Errorf("the connectors are %q", b.Connectors())
 	}
 }
 
@@ -81,8 +81,8 @@ func TestWhatDoesNotStartByItselfStaysClosedAndStopped(t *testing.T) {
 		c.Close()
 		t.Errorf("%s is open", address)
 	}
-	if a := b.Addresses(); len(a) != 1 || !strings.HasPrefix(a[0], "open ") {
-		t.Errorf("the addresses are %q", a)
+	if c := b.Connectors(); len(c) != 1 || c[0].Name != "open" {
+		t.Errorf("the connectors are %q", c)
 	}
 	bridges := b.Bridges()
 	if len(bridges) != 1 || bridges[0].State != "STOPPED" {
@@ -159,8 +159,8 @@ func TestAnAddressIsShownAsTheFileSaysItWithTheRealPort(t *testing.T) {
 	}
 	shown := st.Connectors[0].Address
 	if !regexp.MustCompile(`^tcp://0\.0\.0\.0:[1-9]\d+$`).MatchString(shown) ||
-		!slices.Equal(b.Addresses(), []string{"any  " + shown}) {
-		t.Errorf("the address is %s, at start %q", shown, b.Addresses())
+		!slices.Equal(b.Connectors(), []Connector{{Name: "any", Address: shown}}) {
+		t.Errorf("the address is %s, at start %q", shown, b.Connectors())
 	}
 }
 

@@ -185,7 +185,7 @@ func TestRefusedLoginsAreInTheLogAllWhenTheBrokerStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, address, _ := strings.Cut(b.Addresses()[0], "tcp://")
+	_, address, _ := strings.Cut(b.Connectors()[0].Address, "tcp://")
 	for _, user := range []string{"admin", "shop", "stranger", "shop", "shop"} {
 		if _, err := client.Dial(ctx, "tcp://"+address, client.WithLogin(user, "wrong")); err == nil {
 			t.Errorf("%s is let in", user)

@@ -92,4 +92,8 @@ func TestANewFolderBesideThoseOfOtherNamesIsTold(t *testing.T) {
 	if got := told(setup("shop", "")); got != "" {
 		t.Errorf("of a folder that is not new it is told %q", got)
 	}
+	if got := told(setup("third", "")); !strings.Contains(got, "there are ") ||
+		!strings.Contains(got, " of brokers that do not run: their messages are") {
+		t.Errorf("of two that do not run it is told %q", got)
+	}
 }

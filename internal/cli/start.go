@@ -263,7 +263,7 @@ func (o *openings) tell(out io.Writer, position int, text terminal.Text) (ready 
 
 // ways are those to and from a broker: one that runs, or one that its setup would make.
 type ways interface {
-	Addresses() []string
+	Connectors() []hopwire.Connector
 	Bridges() []hopwire.Bridge
 }
 
@@ -271,10 +271,10 @@ type ways interface {
 func describe(setup *hopwire.Setup, b ways) terminal.Text {
 	var t strings.Builder
 	terminal.Fprintf(&t, "broker %s  (%s)\n", setup.Name(), setup.File())
-	for _, a := range b.Addresses() {
-		terminal.Fprintf(&t, "  listens   %s\n", a)
+	for _, c := range b.Connectors() {
+		terminal.Fprintf(&t, "  listens   %s  %s\n", c.Name, c.Address)
 	}
-	if len(b.Addresses()) == 0 {
+	if len(b.Connectors()) == 0 {
 		terminal.Fprintf(&t, "  listens   nowhere: no client can connect; add a transportConnector with"+
 			" uri tcp://0.0.0.0:61616\n")
 	}

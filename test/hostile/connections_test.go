@@ -63,7 +63,7 @@ func inside(t testing.TB, s setup, log *logged) *hopwire.Broker {
 }
 
 func address(b *hopwire.Broker) string {
-	_, addr, _ := strings.Cut(b.Addresses()[0], "://")
+	_, addr, _ := strings.Cut(b.Connectors()[0].Address, "://")
 	return addr
 }
 
