@@ -109,6 +109,28 @@ func TestAMessageThatLacksAPieceIsDamagedAndTheOthersAreNot(t *testing.T) {
 	}
 }
 
+// A message whose count of pieces makes no sense takes all that is there of it along.
+func TestWhatPiecesAreLeftOfADamagedCountGoesWithItsMessage(t *testing.T) {
+	s := openMem(t, vfs.NewMem())
+	m := &message.Message{Content: make([]byte, 9500)}
+	applyOps(t, s, queueHeader(3), store.Op{Kind: store.PutMessage, Dest: 1, Seq: 1, Message: m},
+		store.Op{Kind: store.PutMessage, Dest: 1, Seq: 2, Message: m})
+	if err := s.db.Set(seqKey(nil, kindCount, 1, 1), []byte{0}, pebble.Sync); err != nil {
+		t.Fatal(err)
+	}
+	applyOps(t, s, store.Op{Kind: store.DeleteMessage, Dest: 1, Seq: 1})
+	left := map[byte]int{}
+	for key := range s.keys(t) {
+		left[key[0]]++
+	}
+	if left[kindPiece] != 4 || left[kindCount] != 1 || left[kindMessage] != 1 {
+		t.Errorf("%v records are left of the other message", left)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestALargeBodyTakesLittleMoreThanOnceInTheStore bounds what is allocated for a body beside it:
 // the batch and pebble's log, each once, nothing of its size for tables, and once what is read.
 func TestALargeBodyTakesLittleMoreThanOnceInTheStore(t *testing.T) {
