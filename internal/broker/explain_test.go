@@ -134,6 +134,30 @@ func TestTheOldestMessageIsKnownAfterARestart(t *testing.T) {
 	}
 }
 
+// What comes into memory while the oldest of the store is looked for is not that.
+func TestTheOldestOfTheStoreIsNotWhatWasReadMeanwhile(t *testing.T) {
+	q := queueNamed("q")
+	h := openAt(t, time.Hour, filled(t, q, 900).disk, nil)
+	g := h.connect("g", "g", "", nil)
+	g.Handle(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "g", Session: 1, Value: 1},
+		Destination: q, PrefetchSize: 250})
+	for len(g.got) == 0 {
+		h.step()
+	}
+	for h.b.EndTurn(); len(h.jobs) == 0; h.b.EndTurn() {
+		h.step()
+	}
+	had := h.b.find(q).queue.StoredOnly()
+	var x *Explanation
+	h.b.Explain(q, nil, func(e *Explanation) { x = e })
+	h.turn()
+	o := x.StoredOldest
+	if has := h.b.find(q).queue.StoredOnly(); has >= had || o.Unknown ||
+		o.ID.Sequence != 900-has+1 {
+		t.Errorf("of %d in the store before, and %d now, the oldest is %+v", had, has, o)
+	}
+}
+
 func TestWhoAsksForOneMessageIsToldOfNoOther(t *testing.T) {
 	q := queueNamed("q")
 	for _, n := range []int64{1, 900} {
