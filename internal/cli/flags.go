@@ -147,7 +147,9 @@ func dial(ctx context.Context, uri, user, password, clientID string, errOut io.W
 ) (*client.Conn, func(), error) {
 	w := &waits{out: errOut}
 	options := append(w.options(), client.WithErrorHandler(func(err error) {
-		terminal.Fprintln(errOut, "hopwire:", err)
+		if !errors.Is(err, client.ErrUnavailable) { // the end of the connection ends the command
+			terminal.Fprintln(errOut, "hopwire:", err)
+		}
 	}))
 	if user != "" || password != "" {
 		options = append(options, client.WithLogin(user, password))

@@ -63,3 +63,29 @@ func TestACommandThatIsInterruptedSaysInALineWhatItDid(t *testing.T) {
 		}
 	}
 }
+
+// The loss of a broker is told once.
+func TestACommandThatLosesItsBrokerSaysSoOnce(t *testing.T) {
+	for _, c := range []struct {
+		begun func(broker.Stats) bool
+		args  []string
+	}{
+		{func(q broker.Stats) bool { return q.Consumers > 0 }, []string{"consumer", "Q"}},
+		{func(q broker.Stats) bool { return q.Size > 0 }, []string{"producer", "--sleep", "5", "Q"}},
+	} {
+		b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
+		var out wait.Output
+		done := make(chan int)
+		go func() {
+			done <- Main(append(c.args, "--brokerUrl="+b.URL()), strings.NewReader(""), &out, &out)
+		}()
+		wait.For(t, patience, "begun", func() (string, bool) {
+			return out.String(), c.begun(b.Queue("Q"))
+		})
+		b.Kill9()
+		if code := <-done; code != exitUnavailable ||
+			strings.Count(out.String(), "connection lost") != 1 {
+			t.Errorf("%q exits with %d and says\n%s", c.args, code, out.String())
+		}
+	}
+}
