@@ -159,6 +159,9 @@ func (s *Setup) Name() string { return s.config.Broker().Name }
 // File is the path of the file.
 func (s *Setup) File() string { return s.config.File }
 
+// Unused are the names in Options.Defines that no placeholder of the file has, sorted.
+func (s *Setup) Unused() []string { return s.config.Unused }
+
 // Notices are the settings of the file that have no effect, and other things to know, a line each.
 func (s *Setup) Notices() []string {
 	var lines []string

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,6 +87,7 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 		setup.Beside(setups)
 	}
 	terminal.Fprintln(s.out, hopwire.About())
+	tellUnused(s.out, setups)
 	if c.Check {
 		for _, setup := range setups {
 			warnings, err := setup.Check()
@@ -100,6 +102,17 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 		return nil
 	}
 	return runBrokers(ctx, s.out, setups, manager, release)
+}
+
+// tellUnused tells which definitions none of the files has a placeholder for.
+func tellUnused(out io.Writer, setups []*hopwire.Setup) {
+	for _, name := range setups[0].Unused() {
+		if !slices.ContainsFunc(setups, func(s *hopwire.Setup) bool {
+			return !slices.Contains(s.Unused(), name)
+		}) {
+			terminal.Fprintf(out, "-D %s is used by no placeholder\n", name)
+		}
+	}
 }
 
 // fileOf is the path of a file that is named as it is for ActiveMQ: with or without xbean:, file:

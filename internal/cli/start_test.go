@@ -307,3 +307,22 @@ func TestADurableConsumerOfAQueueIsAWrongCommandLine(t *testing.T) {
 	expect(t, exitUsage, `--durable is for topics, and this is queue://q; write topic://q`, "consumer",
 		"--brokerUrl", "tcp://127.0.0.1:1", "--durable", "--clientId", "me", "queue://q")
 }
+
+// A definition is of use when one of the files has it.
+func TestADefinitionThatNothingUsesIsTold(t *testing.T) {
+	var files []string
+	for _, name := range []string{"here", "there"} {
+		file := filepath.Join(t.TempDir(), name+".xml")
+		text := `<beans xmlns="http://www.springframework.org/schema/beans"><bean class="org.` +
+			`springframework.beans.factory.config.PropertyPlaceholderConfigurer"/><broker brokerName="` +
+			name + `${` + name + `}" persistent="false" dataDirectory="${activemq.data}"/></beans>`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	args := append([]string{"start", "--check"}, files...)
+	args = append(args, "-D", "here=1", "-D", "there=2", "-D", "activemq.base=/tmp", "-D", "hree=3")
+	expect(t, 0, `^hopwire [^\n]*\n-D hree is used by no placeholder\nbroker here1 .*^broker there2 `,
+		args...)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,8 @@ type Config struct {
 	// GuessedBase is ${activemq.base} where a value has it and nothing says what it is but the file's
 	// folder, which is not called conf; "" otherwise.
 	GuessedBase string
+	// Unused are the names in Options.Defines that no placeholder has, sorted.
+	Unused []string
 }
 
 // Broker returns the broker to run: the one whose bean is called broker, else the first.
@@ -249,6 +252,11 @@ func Parse(path string, data []byte, opts Options) (*Config, error) {
 	c.Notices = b.notices
 	if r.usedBase {
 		c.GuessedBase = o.guess
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Defines)) {
+		if _, path := r.builtin[name]; !path && !r.asked[name] {
+			c.Unused = append(c.Unused, name)
+		}
 	}
 	return c, nil
 }

@@ -35,13 +35,15 @@ type resolver struct {
 	algorithm     string
 	passwordEnv   string
 	fixedPassword string
-	usedBase      bool // a value has the base that was guessed
-	noBeanTold    bool // the missing placeholder bean was reported: once is enough
+	asked         map[string]bool // names that placeholders have
+	usedBase      bool            // a value has the base that was guessed
+	noBeanTold    bool            // the missing placeholder bean was reported: once is enough
 }
 
 // newResolver reads what the placeholder beans of the file say.
 func newResolver(root *node, opts *Options) (*resolver, error) {
-	r := &resolver{opts: opts, files: make(map[string]string), builtin: opts.paths(root.pos.File),
+	r := &resolver{opts: opts, files: make(map[string]string), asked: make(map[string]bool),
+		builtin:   opts.paths(root.pos.File),
 		algorithm: pbeAlgorithm, passwordEnv: defaultPasswordEnv}
 	var beans []*node
 	for _, n := range root.children {
@@ -273,6 +275,7 @@ func (r *resolver) lookup(name string, at Pos) (string, bool, error) {
 	if !r.active {
 		return "", false, nil
 	}
+	r.asked[name] = true
 	fromFile, inFile := r.files[name]
 	defined, isDefined := r.opts.Defines[name]
 	switch {
