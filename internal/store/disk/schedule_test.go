@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,7 +10,7 @@ import (
 )
 
 // wanting is a database that always wants a compaction and may run one.
-type wanting struct{ begun int }
+type wanting struct{ begun atomic.Int64 }
 
 func (*wanting) GetAllowedWithoutPermission() int { return 1 }
 func (*wanting) GetWaitingCompaction() (bool, pebble.WaitingCompaction) {
@@ -17,7 +18,7 @@ func (*wanting) GetWaitingCompaction() (bool, pebble.WaitingCompaction) {
 }
 
 func (w *wanting) Schedule(pebble.CompactionGrantHandle) bool {
-	w.begun++
+	w.begun.Add(1)
 	return true
 }
 
@@ -25,17 +26,18 @@ func (w *wanting) Schedule(pebble.CompactionGrantHandle) bool {
 // at damage are not counted.
 func TestCompactionsPauseAfterDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stays, w := 0, &wanting{}
-		s := newSchedule(func() int { return stays })
+		var stays atomic.Int64
+		w := &wanting{}
+		s := newSchedule(func() int { return int(stays.Load()) })
 		s.Register(1, w)
 		time.Sleep(time.Second)
-		if w.begun != 0 {
+		if w.begun.Load() != 0 {
 			t.Error("one runs before the database is open")
 		}
 		s.begin()
 		time.Sleep(time.Second)
-		if w.begun != 1 {
-			t.Errorf("%d run", w.begun)
+		if n := w.begun.Load(); n != 1 {
+			t.Errorf("%d run", n)
 		}
 		for range 100 {
 			s.metDamage()
@@ -43,18 +45,18 @@ func TestCompactionsPauseAfterDamage(t *testing.T) {
 			if ok, _ := s.TrySchedule(); ok {
 				t.Fatal("one begins at once")
 			}
-			for n := w.begun; w.begun == n; {
+			for n := w.begun.Load(); w.begun.Load() == n; {
 				time.Sleep(grantEvery)
 			}
 		}
 		if now := time.Now(); now.Sub(s.failed) > 2*pauseMost {
 			t.Error("the last pause is longer than", pauseMost)
 		}
-		w.begun = 0
-		stays = 2
+		w.begun.Store(0)
+		stays.Store(2)
 		time.Sleep(time.Minute)
-		if w.begun != 2 {
-			t.Errorf("beside 2 that stay %d more run", w.begun)
+		if n := w.begun.Load(); n != 2 {
+			t.Errorf("beside 2 that stay %d more run", n)
 		}
 		s.Unregister()
 	})
