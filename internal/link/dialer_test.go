@@ -32,12 +32,13 @@ type rig struct {
 	hello []bridge.Hello
 	got   []message.Command
 	down  []error
+	over  chan struct{} // has one more whenever down does
 }
 
 // inBubble runs f with a dialer; connect, which may be nil, decides about each connection.
 func inBubble(t *testing.T, connect func(ctx context.Context, uri string) error, f func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, loop: loop.New()}
+		r := &rig{t: t, loop: loop.New(), over: make(chan struct{}, 8)}
 		group := rungroup.New(context.Background())
 		r.dialer = NewDialer(Options{
 			Hub: wire.NewHub(r.loop), Group: group,
@@ -87,10 +88,26 @@ func (r *rig) dial(uri string) (giveUp func()) {
 				r.links, r.hello = append(r.links, l), append(r.hello, h)
 			},
 			func(c message.Command) { r.got = append(r.got, c) },
-			func(err error) { r.down = append(r.down, err) })
+			r.ends)
 	})
 	synctest.Wait()
 	return giveUp
+}
+
+// ends is told of an end.
+func (r *rig) ends(err error) {
+	r.down = append(r.down, err)
+	r.over <- struct{}{}
+}
+
+// endsWithin waits for the end of a link.
+func (r *rig) endsWithin(most time.Duration) {
+	r.t.Helper()
+	begun := time.Now()
+	<-r.over
+	if took := time.Since(begun); took > most {
+		r.t.Errorf("it took %v, want %v at most", took, most)
+	}
 }
 
 // swallow reads whatever comes.
@@ -135,7 +152,7 @@ func TestAPeerThatNeverSpeaksEndsInThePhaseHello(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.dial("tcp://peer:61616")
 		r.swallow()
-		time.Sleep(31 * time.Second)
+		r.endsWithin(31 * time.Second)
 		r.ended(0, "hello", "no hello within 30s")
 	})
 }
@@ -159,7 +176,7 @@ func TestAPeerThatStallsInsideACommandEndsTheLink(t *testing.T) {
 		if _, err := r.far.Write([]byte{0, 0, 0, 90, openwire.TypeBrokerInfo, 0, 0}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(41 * time.Second)
+		r.endsWithin(41 * time.Second)
 		r.ended(1, "connection", "nothing was heard for 30s")
 	})
 }
@@ -228,7 +245,7 @@ func TestAConnectionMadeWhileItIsGivenUpIsClosed(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.on(func() {
 			giveUp := r.dialer.Dial("tcp://peer:61616", nil, nil,
-				func(err error) { r.down = append(r.down, err) })
+				r.ends)
 			synctest.Wait() // it is made, and its turn comes after this one
 			giveUp()
 		})

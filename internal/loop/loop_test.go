@@ -93,25 +93,23 @@ func TestATurnEndsAfterTheEventThatReachedItsTime(t *testing.T) {
 func TestTimersRunAtTheirTimeAndNotOnceStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := run(t)
-		var got []string
+		begun := time.Now()
+		ran := make(chan string)
+		timer := func(d time.Duration, name string) Timer {
+			return l.After(d, func() { ran <- name })
+		}
 		l.Post(func() {
-			l.After(2*time.Second, func() { got = append(got, "two") })
-			l.After(time.Second, func() { got = append(got, "one") })
-			stopped := l.After(time.Second, func() { got = append(got, "stopped") })
+			timer(2*time.Second, "two")
+			timer(time.Second, "one")
+			stopped := timer(time.Second, "stopped")
 			stopped.Stop()
 			stopped.Stop()
 		})
-		for _, c := range []struct {
-			sleep time.Duration
-			want  []string
-		}{{1500 * time.Millisecond, []string{"one"}}, {time.Second, []string{"one", "two"}}} {
-			time.Sleep(c.sleep)
-			synctest.Wait()
-			l.Call(t.Context(), func() {
-				if !slices.Equal(got, c.want) {
-					t.Errorf("%v, want %v", got, c.want)
-				}
-			})
+		for i, want := range []string{"one", "two"} {
+			got, at := <-ran, time.Since(begun)
+			if got != want || at != time.Duration(i+1)*time.Second {
+				t.Errorf("%s ran at %v, want %s", got, at, want)
+			}
 		}
 	})
 }
@@ -193,14 +191,14 @@ func TestATimerThatDoSetsRunsAtItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := run(t)
 		synctest.Wait() // Run waits without an alarm
-		var at []time.Duration
-		mark := func() { at = append(at, l.Mono()) }
+		ran := make(chan time.Duration)
+		mark := func() { ran <- l.Mono() }
 		l.Do(func() { l.After(2*time.Second, mark) })
 		l.Do(func() { l.After(time.Second, mark) })
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		if want := []time.Duration{time.Second, 2 * time.Second}; !slices.Equal(at, want) {
-			t.Errorf("%v, want %v", at, want)
+		for _, want := range []time.Duration{time.Second, 2 * time.Second} {
+			if at := <-ran; at != want {
+				t.Errorf("one ran at %v, want %v", at, want)
+			}
 		}
 	})
 }
