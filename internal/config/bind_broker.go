@@ -14,7 +14,7 @@ import (
 func (b *builder) broker(n *bean) *Broker {
 	out := &Broker{
 		Pos:                        n.pos,
-		Name:                       n.text("brokerName"),
+		Name:                       b.name(n),
 		ID:                         n.text("brokerId"),
 		DeleteAllMessagesOnStartup: n.bool("deleteAllMessagesOnStartup"),
 		AdvisorySupport:            n.bool("advisorySupport"),
@@ -23,7 +23,6 @@ func (b *builder) broker(n *bean) *Broker {
 		RejectDurableConsumers:     n.bool("rejectDurableConsumers"),
 		MaxUncommitted:             n.int("maxUncommittedCount"),
 	}
-	b.name(n, &out.Name)
 	data := b.folder(n, "dataDirectory")
 	if n.has("dataDirectoryFile") {
 		data = b.folder(n, "dataDirectoryFile")
@@ -59,9 +58,9 @@ const maxNameBytes = 255
 
 // name looks at a broker's name, which is that of a folder and a word in many lines. What ActiveMQ
 // does not take in it is _ here as there.
-func (b *builder) name(n *bean, name *string) {
-	was := *name
-	*name = strings.Map(func(r rune) rune {
+func (b *builder) name(n *bean) string {
+	was := n.text("brokerName")
+	name := strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) ||
 			strings.ContainsRune("._-:", r) {
 			return r
@@ -77,10 +76,11 @@ func (b *builder) name(n *bean, name *string) {
 	case len(was) > maxNameBytes:
 		b.problem(at, "brokerName on <broker> has %d bytes; it names a folder, and may have %d",
 			len(was), maxNameBytes)
-	case was != *name:
+	case was != name:
 		b.notice(at, Warning, "brokerName %q is taken as %q, as by ActiveMQ: a name has letters of"+
-			" ASCII, digits and . _ - : alone", was, *name)
+			" ASCII, digits and . _ - : alone", was, name)
 	}
+	return name
 }
 
 func (b *builder) persistence(n *bean, dir string) Persistence {

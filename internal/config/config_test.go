@@ -405,6 +405,7 @@ func FuzzParse(f *testing.F) {
 func TestABrokersNameIsThatOfAFolder(t *testing.T) {
 	for name, want := range map[string]string{
 		"":                        "brokerName on <broker> is empty",
+		".":                       `is ".", which names no folder of its own`,
 		"..":                      `is "..", which names no folder of its own`,
 		strings.Repeat("ä", 128):  "has 256 bytes; it names a folder, and may have 255",
 		strings.Repeat("n", 5000): "has 5000 bytes",
@@ -426,6 +427,8 @@ func TestABrokersNameIsReplacedAsByActiveMQ(t *testing.T) {
 		"a&#10;b":     "a_b",
 		"a&#x9b;31m":  "a_31m",
 		"küche\\1":    "k_che_1",
+
+		strings.Repeat("n", 255): strings.Repeat("n", 255),
 	} {
 		c, err := parse(t, `brokerName="`+name+`"`, "", Options{})
 		if err != nil {
