@@ -37,28 +37,27 @@ var prefixes = []prefix{
 }
 
 // ParseDestination reads queue://, topic://, temp-queue:// or temp-topic:// and a name; without
-// such a prefix the name is a queue's. One like them (topic:X, queu://X) is an
-// error. Options after '?' stay part of the name; Session.Consumer and Session.Producer read them.
+// such a prefix the name is a queue's. One like them (topic:X, queu://X) is an error. Options after
+// '?' stay part of the name; Session.Consumer and Session.Producer read them.
 func ParseDestination(text string) (*Destination, error) {
-	kind, name := openwire.TypeQueue, strings.TrimSpace(text)
+	given := strings.TrimSpace(text)
+	kind, name := openwire.TypeQueue, given
 	for _, p := range prefixes {
 		if rest, ok := strings.CutPrefix(name, p.prefix); ok {
 			kind, name = p.kind, strings.TrimSpace(rest)
 			break
 		}
 	}
-	d := &Destination{Type: kind, PhysicalName: name}
 	if plain, _, _ := strings.Cut(name, "?"); plain == "" {
 		return nil, fmt.Errorf("destination %q: it has no name; write queue://NAME or topic://NAME",
 			text)
 	}
-	if text = strings.TrimSpace(text); name != text {
-		return d, nil
+	if name == given { // it has no prefix
+		if err := misspelt(given); err != nil {
+			return nil, err
+		}
 	}
-	if err := misspelt(text); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return &Destination{Type: kind, PhysicalName: name}, nil
 }
 
 // scheme is what stands before a name: one letter alone is none, as in X:Y.

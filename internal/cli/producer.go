@@ -74,7 +74,7 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 	if c.Priority < 0 || c.Priority > 9 {
 		return usageError{fmt.Sprintf("--messagePriority %d; it may be 0 to 9", c.Priority)}
 	}
-	if c.Count < 0 || c.Threads < 1 || c.Size < 0 || c.TextSize < 0 || c.Batch < 0 {
+	if c.Threads < 1 || c.Size < 0 || c.TextSize < 0 || c.Batch < 0 {
 		return usageError{"counts and sizes may not be negative; --parallelThreads is at least 1"}
 	}
 	if max(c.Size, c.TextSize) > payloadLimit {

@@ -120,7 +120,8 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	}
 	terminal.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s%s  store %s%s\n",
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), plural.Of(st.Connections, "connection"),
-		memory(st), frames(st), storage(st),
+		taken(st.MemoryBytes, st.MemoryLimitBytes), frames(st),
+		taken(st.StoreBytes, st.StoreLimitBytes),
 		mark(st.StoreFull, " FULL"))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
@@ -165,19 +166,12 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	}
 }
 
-// memory tells what messages take, and what they may.
-func memory(st *manage.Status) string {
-	if st.MemoryLimitBytes == 0 {
-		return bytes(st.MemoryBytes) + ", no limit"
+// taken tells how many bytes are taken, and how many may be.
+func taken(n, limit int64) string {
+	if limit == 0 {
+		return bytes(n) + ", no limit"
 	}
-	return bytes(st.MemoryBytes) + " of " + bytes(st.MemoryLimitBytes)
-}
-
-func storage(st *manage.Status) string {
-	if st.StoreLimitBytes == 0 {
-		return bytes(st.StoreBytes) + ", no limit"
-	}
-	return bytes(st.StoreBytes) + " of " + bytes(st.StoreLimitBytes)
+	return bytes(n) + " of " + bytes(limit)
 }
 
 // frames tells of large frames that are being read, if there are some.
