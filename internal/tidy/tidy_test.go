@@ -164,6 +164,22 @@ func TestEachRuleCanFail(t *testing.T) {
 	}
 }
 
+func TestNoWayToPrintIsLeftToACommand(t *testing.T) {
+	for _, name := range []string{"fmt.Print", "fmt.Printf", "fmt.Println", "fmt.Fprint",
+		"fmt.Fprintf", "fmt.Fprintln", "io.WriteString"} {
+		from, _, _ := strings.Cut(name, ".")
+		findings, err := Check(fstest.MapFS{
+			"go.mod": {Data: []byte("module hopwire\n")},
+			"internal/cli/demo/a.go": {Data: fmt.Appendf(nil,
+				"// Package p is a fake.\npackage p\n\nimport %q\n\nvar _ = %s\n", from, name)},
+		})
+		if err != nil || len(findings) != 1 ||
+			!strings.HasSuffix(fmt.Sprint(findings[0]), "not "+name) {
+			t.Errorf("%s: %v, %v", name, findings, err)
+		}
+	}
+}
+
 func TestALargePackageIsArguedFor(t *testing.T) {
 	tree := fstest.MapFS{"go.mod": {Data: []byte("module hopwire\n")}}
 	for i := range 9 {
