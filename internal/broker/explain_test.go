@@ -134,6 +134,26 @@ func TestTheOldestMessageIsKnownAfterARestart(t *testing.T) {
 	}
 }
 
+// An older one may be where the store could not be read.
+func TestWhatIsBehindAFailedReadIsNotKnownToBeTheOldest(t *testing.T) {
+	q := queueNamed("q")
+	h := filled(t, q, 3)
+	g := h.connect("g", "g", "", nil)
+	id := g.consume("g", q)
+	g.walk(xid(1), begin, "ok") // has the second, so that two ranges are read
+	g.ack(id, q, g.got[1], message.IndividualAck, xid(1))
+	g.walk(xid(1), end, "ok", prepare, "vote 0")
+	for broken, want := range []int64{1, 3} {
+		h = h.killed()
+		h.broken = broken
+		row := h.explain(q).Rows[0]
+		if row.Reason != message.NoConsumer || row.Count != 2 ||
+			row.Oldest.ID.Sequence != want || row.Oldest.Unknown != (broken > 0) {
+			t.Errorf("%d reads fail: %+v, want number %d", broken, row, want)
+		}
+	}
+}
+
 // What comes into memory while the oldest of the store is looked for is not that.
 func TestTheOldestOfTheStoreIsNotWhatWasReadMeanwhile(t *testing.T) {
 	q := queueNamed("q")

@@ -253,6 +253,12 @@ func TestClientsThatDoNotFailOverCostNothing(t *testing.T) {
 	m := f.mail("f", queueQ, 2)
 	m.Persistent = false
 	f.do(m)
+	temp := message.Destination{Kind: message.TempQueue, Name: "f:1"} // of which nothing is kept
+	f.do(&message.DestinationInfo{Connection: "f", Destination: temp})
+	both, _ := message.ParseDestination(temp.String()+",queue://q", message.Queue)
+	if e := f.produce("f", both, 3); e != nil || h.b.find(temp).queue.Len() != 1 {
+		t.Errorf("sent to %s: %v", both, e)
+	}
 }
 
 func TestAProducerThatIsClosedIsForgotten(t *testing.T) {

@@ -235,6 +235,23 @@ func TestWhatTheStoreHasIsOlderThanAllThatIsHere(t *testing.T) {
 	}
 }
 
+func TestWhatTheStoreHasJoinsWhatCameMeanwhile(t *testing.T) {
+	for _, await := range []bool{false, true} {
+		p, id, used := NewProducers(3, 64), producerNumber(1), message.NewNumbers(64)
+		id.Sequence = 5
+		p.Seen(id, await)
+		used.Add(3)
+		if news := p.Restore(id.Producer, used); news == await {
+			t.Errorf("it was awaited before: %v, and is from here on: %v", await, news)
+		}
+		for n := range int64(8) {
+			if id.Sequence = n; p.Has(id) != (n == 3 || n == 5) {
+				t.Errorf("awaited before: %v; %d is known: %v", await, n, p.Has(id))
+			}
+		}
+	}
+}
+
 // lists are what an audit of four producers should be, as plain lists, the one used longest ago
 // first.
 type lists struct {
