@@ -189,6 +189,27 @@ func TestADurableSubscriptionGoesOnBehindDamage(t *testing.T) {
 	}
 }
 
+// Nobody would be answered when what is dropped is not written any more.
+func TestDamageOfATopicIsNotPurgedByABrokerThatStops(t *testing.T) {
+	h := open(t, nil, nil)
+	h.subscribe("a", "s", "T", nil).leave()
+	h.publish("T", 1, 3)
+	seq := h.storedOf("a")[0].Seq
+	h = open(t, h.disk, nil)
+	h.disk.Damage(h.b.durables.list[0].dest.id, seq, seq+1)
+	h.subscribe("a", "s", "T", nil).leave()
+	if x := h.b.durables.list[0].dest.queue.Damage(); x.Count != 1 {
+		t.Fatalf("the damage is %+v", x)
+	}
+	h.stop()
+	var err error
+	h.b.Purge(topicNamed("T"), "root", func(_ Purged, e error) { err = e })
+	h.turn()
+	if message.KindOf(err) != message.Unavailable {
+		t.Errorf("a purge after the stop is answered %v", err)
+	}
+}
+
 // What was counted and could not be read may be taken out of the store: it is off the books when
 // that is known.
 func TestWhatIsGoneForGoodIsOffTheBooks(t *testing.T) {

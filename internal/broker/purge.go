@@ -34,6 +34,10 @@ type Purged struct {
 func (b *Broker) Purge(name message.Destination, by string, done func(Purged, error)) {
 	d := b.find(name)
 	switch {
+	case b.stopping():
+		done(Purged{}, message.Errorf(message.Unavailable, "%s is not purged: broker %s is stopping",
+			name, b.opt.Name))
+		return
 	case name.IsTopic():
 		if n, some := b.dropDamageOf(d); some {
 			out := Purged{Dropped: n}
@@ -46,10 +50,6 @@ func (b *Broker) Purge(name message.Destination, by string, done func(Purged, er
 		return
 	case d == nil || d.queue == nil:
 		done(Purged{}, message.Errorf(message.NotFound, "broker %s has no %s", b.opt.Name, name))
-		return
-	case b.stopping():
-		done(Purged{}, message.Errorf(message.Unavailable, "%s is not purged: broker %s is stopping",
-			name, b.opt.Name))
 		return
 	}
 	p := &purge{b: b, d: d, view: d.queue.View(), by: by, done: done}
