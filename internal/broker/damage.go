@@ -19,10 +19,7 @@ func (h *queueHost) lose(s *store.Stored) {
 	defer b.journal.leave(b.journal.enter())
 	b.journal.lose(d, s)
 	b.journal.whenDurable(func() { h.queue.Erased(uint64(s.Seq)) })
-	d.reasons[message.Unreadable]++
-	b.counts.Reasons[message.Unreadable]++
-	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
-		Text: "a stored message is lost: " + s.Damage.Error()})
+	b.trouble(d, message.Unreadable, 1, "a stored message is lost: "+s.Damage.Error())
 }
 
 // unreadable notes that stored messages cannot be read. They stay: a later read may find them, or a
@@ -31,12 +28,9 @@ func (h *queueHost) unreadable(s *store.Stored) {
 	if !h.queue.Unreadable(uint64(s.Seq), uint64(s.To)) {
 		return
 	}
-	b, d := h.b, h.dest
-	d.reasons[message.Unreadable]++
-	b.counts.Reasons[message.Unreadable]++
-	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
-		Text: fmt.Sprintf("what is stored at %s cannot be read, and is passed over; it stays on the disk"+
-			" until it is purged or can be read: %v", sequences(uint64(s.Seq), uint64(s.To)), s.Damage)})
+	h.b.trouble(h.dest, message.Unreadable, 1, fmt.Sprintf("what is stored at %s cannot be read, and"+
+		" is passed over; it stays on the disk until it is purged or can be read: %v",
+		sequences(uint64(s.Seq), uint64(s.To)), s.Damage))
 }
 
 func sequences(from, to uint64) string {
@@ -53,9 +47,8 @@ func (h *queueHost) miss(n int64) {
 		return
 	}
 	h.b.journal.writeOff(h.dest, n)
-	h.b.countDropped(h.dest, message.Unreadable, n)
-	h.b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: h.dest.name, Count: n,
-		Text: plural.Of(n, "stored message") + " that could not be read are gone"})
+	h.b.trouble(h.dest, message.Unreadable, n, plural.Of(n, "stored message")+
+		" that could not be read "+plural.Form(n, "is", "are")+" gone")
 }
 
 // dropDamage ends what cannot be read of a queue, or of a durable subscription, and gives how many
@@ -76,12 +69,7 @@ func (j *journal) writeOff(d *destination, n int64) (size int64) {
 	if d.stored > 0 {
 		size = d.storedBytes / d.stored * n
 	}
-	d.stored -= n
-	d.storedBytes -= size
-	if d.stored == 0 && len(j.hold.deltas) == 0 {
-		d.storedBytes = 0
-	}
-	j.touch(d)
+	j.ends(d, n, size)
 	if d.sub != nil {
 		for _, k := range d.sub.keeps {
 			j.look(k.log)

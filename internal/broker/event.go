@@ -75,6 +75,12 @@ func (b *Broker) dropMany(d *destination, r message.Reason, what string, n int64
 	}
 }
 
+// trouble counts and tells what the store cannot give of a destination.
+func (b *Broker) trouble(d *destination, r message.Reason, n int64, what string) {
+	b.countDropped(d, r, n)
+	b.tell(Event{Kind: StoreTrouble, Reason: r, Dest: d.name, Text: what, Count: n})
+}
+
 func (b *Broker) countDropped(d *destination, r message.Reason, n int64) {
 	if n > 0 {
 		b.counts.Reasons[r] += n

@@ -194,11 +194,8 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 	if put == nil || c.Redelivery != c.Message.RedeliveryCounter {
 		j.delete(d, c, store.Seq(c.Seq), c.Message.Expiration, c.Message.Size())
 	} else {
-		j.ends(d, c.Message.Size())
+		j.ends(d, 1, c.Message.Size())
 		j.cancel(put, j.open)
-	}
-	if d.stored == 0 && len(j.hold.deltas) == 0 {
-		d.storedBytes = 0 // sizes of what was lost are not known
 	}
 	if d.sub != nil {
 		if t := j.b.dests[c.Message.Destination]; t != nil && t.queue == nil {
@@ -209,7 +206,7 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 
 // delete deletes a record; c is nil when it is durable.
 func (j *journal) delete(d *destination, c *queue.Copy, seq store.Seq, expiration, size int64) {
-	j.ends(d, size)
+	j.ends(d, 1, size)
 	j.alter(d, c, &store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: seq,
 		Expiration: expiration}, size)
 }
@@ -261,10 +258,13 @@ func (j *journal) withdraw(u *unit) {
 	}
 }
 
-// ends counts a record out.
-func (j *journal) ends(d *destination, size int64) {
-	d.stored--
+// ends counts records out.
+func (j *journal) ends(d *destination, n, size int64) {
+	d.stored -= n
 	d.storedBytes -= size
+	if d.stored == 0 && len(j.hold.deltas) == 0 {
+		d.storedBytes = 0 // sizes of what was lost are not known
+	}
 	j.touch(d)
 }
 

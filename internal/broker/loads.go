@@ -146,10 +146,8 @@ func (b *Broker) loaded(d *destination) {
 
 // unreadReceipts tells that a read failed, and has it tried again.
 func (b *Broker) unreadReceipts(d *destination, err error) {
-	d.reasons[message.ReceiptsUnread]++
-	b.counts.Reasons[message.ReceiptsUnread]++
-	b.tell(Event{Kind: StoreTrouble, Reason: message.ReceiptsUnread, Dest: d.name, Count: 1,
-		Text: "the receipts of peers and producers could not be read: " + err.Error()})
+	b.trouble(d, message.ReceiptsUnread, 1, "the receipts of peers and producers could not be read: "+
+		err.Error())
 	b.env.After(time.Second, func() { b.readReceipts(d) })
 }
 

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -118,8 +117,7 @@ func (p *producer) leave() {
 
 // release says that a client sends nothing of a producer again.
 func (b *Broker) release(p message.ProducerID) {
-	for _, d := range slices.SortedFunc(maps.Keys(b.awaited[p.Connection][p]),
-		func(x, y *destination) int { return cmp.Compare(x.id, y.id) }) {
+	for _, d := range slices.SortedFunc(maps.Keys(b.awaited[p.Connection][p]), byID) {
 		b.awaited.remove(p, d)
 		if d.producers.Release(p) {
 			b.dropNumbers(d, p)
@@ -175,8 +173,6 @@ func (b *Broker) loseNumbers(d *destination, p store.ProducerNumbers) {
 	if p.Producer != (message.ProducerID{}) {
 		b.dropNumbers(d, p.Producer)
 	}
-	d.reasons[message.Unreadable]++
-	b.counts.Reasons[message.Unreadable]++
-	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
-		Text: "it is not known any more what a producer sent: " + p.Damage.Error()})
+	b.trouble(d, message.Unreadable, 1, "it is not known any more what a producer sent: "+
+		p.Damage.Error())
 }

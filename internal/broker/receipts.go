@@ -152,9 +152,6 @@ func (b *Broker) dropReceipts(d *destination, peer message.BrokerID, below uint6
 // loseReceipts tells that some of what is kept of peers and producers cannot be read: what they
 // send again may be there twice, all goes on.
 func (b *Broker) loseReceipts(d *destination, damage error) {
-	d.reasons[message.Unreadable]++
-	b.counts.Reasons[message.Unreadable]++
-	b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: d.name, Count: 1,
-		Text: "it is not known of all messages that came whether they were here before: " +
-			damage.Error()})
+	b.trouble(d, message.Unreadable, 1, "it is not known of all messages that came whether they were"+
+		" here before: "+damage.Error())
 }

@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"cmp"
 	"slices"
 
 	"hopwire/internal/message"
@@ -19,7 +20,7 @@ func (s *Store) Damage(id store.DestID, from, to store.Seq) {
 		s.damage = map[store.DestID][]damage{}
 	}
 	list := append(slices.Clone(s.damage[id]), damage{from, to})
-	slices.SortFunc(list, func(a, b damage) int { return int(a.from) - int(b.from) })
+	slices.SortFunc(list, func(a, b damage) int { return cmp.Compare(a.from, b.from) })
 	s.damage[id] = list
 }
 
