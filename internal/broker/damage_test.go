@@ -86,6 +86,7 @@ func TestDamageIsExplainedAndPurged(t *testing.T) {
 	x := h.explain(q)
 	if len(x.Rows) != 1 || x.Rows[0].Reason != message.Unreadable || x.Rows[0].Count != 11 ||
 		x.Rows[0].Remark != "at sequences 11 to 501, in 2 places" || x.Stored != 0 ||
+		!x.Rows[0].Oldest.Unknown ||
 		!strings.Contains(x.Rows[0].Releases, "hopwire purge") {
 		t.Errorf("explained as %+v", x)
 	}
@@ -178,8 +179,9 @@ func TestADurableSubscriptionGoesOnBehindDamage(t *testing.T) {
 		if len(x.Rows) != 1 || x.Rows[0].Reason != message.Unreadable || x.Rows[0].Count != 10 {
 			t.Errorf("%s: explained as %+v", of, x)
 		}
-		if got := h.purge(topicNamed("T")); got.Dropped != 10 {
-			t.Errorf("%s: the purge is %+v", of, got)
+		if got := h.purge(topicNamed("T")); got.Dropped != 10 ||
+			h.b.counts.Reasons[message.Purged] != 10 || d.reasons[message.Purged] != 10 {
+			t.Errorf("%s: the purge is %+v, counted %v", of, got, h.b.counts.Reasons)
 		}
 		h.disk.Repair()
 		if d.queue.Len() != 0 || d.stored != 0 || d.storedBytes != 0 || len(h.storedOf("a")) != 0 ||

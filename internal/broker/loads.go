@@ -131,7 +131,6 @@ func (b *Broker) loaded(d *destination) {
 	for _, f := range d.loads.went {
 		f()
 	}
-	d.loads.went = nil
 	for len(d.loads.list) > 0 {
 		l := d.loads.list[0]
 		d.loads.list[0] = waiter{}
