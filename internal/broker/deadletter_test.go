@@ -41,6 +41,15 @@ func TestADeadLetterToATopicWithoutSubscribersIsCounted(t *testing.T) {
 		"nobody": func(*house) {}, "a consumer": func(h *house) {
 			h.connect("s", "s", "", nil).consume("s", dlt)
 		}, "a durable": func(h *house) { h.subscribe("s", "s", dlt.Name, nil).leave() },
+		"a bridge": func(h *house) { h.bridge("ID:a", dlt, &bridgeEnd{}) },
+		"who comes later": func(h *house) { // the topic keeps its last messages once one is retained
+			p := h.connect("r", "r", "", nil)
+			m := p.mail("r", dlt, 1)
+			if err := m.SetProperties(message.Property{Name: "ActiveMQ.Retain", Value: true}); err != nil {
+				t.Fatal(err)
+			}
+			p.do(m)
+		},
 	} {
 		h := open(t, nil, func(o *Options) {
 			e := individual(">", func(l *policy.DeadLetter) {
