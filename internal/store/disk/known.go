@@ -132,8 +132,21 @@ func parseNote(slot []byte) (n note, ok bool) {
 	return n, true
 }
 
-// readNote gives the note of a folder, an empty one when there is none that is whole.
-func readNote(fs vfs.FS, db string) (n note, err error) {
+// readNote gives the note of a folder, and the manifest in use. The note is empty when there is
+// none that is whole, and when it is of before an older program, which notes nothing: what that
+// removed would be missed at the next look.
+func readNote(fs vfs.FS, db string) (n note, inUse string, err error) {
+	if inUse, err = currentManifest(fs, db); err == nil {
+		n, err = readSlots(fs, db)
+	}
+	_, isKnown := n.durable[inUse]
+	if inUse != "" && fileNumber(inUse) >= fileNumber(n.current) && !isKnown || n.current == "" {
+		n = note{turn: n.turn}
+	}
+	return n, inUse, err
+}
+
+func readSlots(fs vfs.FS, db string) (n note, err error) {
 	f, err := fs.Open(fs.PathJoin(db, knownName))
 	if missing(err) {
 		return n, nil
@@ -170,6 +183,16 @@ func (k *known) opened(fs vfs.FS, path string, f vfs.File) (vfs.File, error) {
 	return f, nil
 }
 
+// creates is called before a file is made, perhaps anew. Pebble syncs what a marker names, and not
+// that it has its name, before it makes the marker.
+func (k *known) creates(fs vfs.FS, path string) error {
+	k.gone(path)
+	if k == nil || !strings.HasPrefix(filepath.Base(path), markerPrefix) {
+		return nil
+	}
+	return syncDir(fs, fs.PathDir(path))
+}
+
 // gone is called before a file goes.
 func (k *known) gone(path string) {
 	if k == nil {
@@ -194,6 +217,7 @@ type knownFile struct {
 	k     *known
 	name  string
 	size  atomic.Int64
+	safe  atomic.Int64 // of it was synced
 	noted atomic.Int64
 }
 
@@ -224,6 +248,7 @@ func (f *knownFile) synced(size int64, err error) error {
 	if err != nil {
 		return err
 	}
+	f.safe.Store(size)
 	noted := f.noted.Load()
 	if strings.HasSuffix(f.name, logSuffix) && noted > 0 && size < noted+max(noted, knownStep) {
 		return nil
@@ -245,12 +270,6 @@ func (f *knownFile) note(size int64) {
 
 // Close implements vfs.File.
 func (f *knownFile) Close() error {
-	// A log that is closed was synced.
-	if f.noted.Load() > 0 && f.size.Load() > f.noted.Load() {
-		if err := f.File.Sync(); err != nil {
-			return err
-		}
-		f.note(f.size.Load())
-	}
+	f.note(f.safe.Load()) // pebble syncs a log before it closes it
 	return f.File.Close()
 }

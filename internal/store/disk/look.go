@@ -28,11 +28,11 @@ func damagedStore(dir, what string) error {
 
 // look gives the note of pebble's files, or an error when they are not as it says.
 func (s *Store) look(fs vfs.FS, db string) (note, error) {
-	noted, err := readNote(fs, db)
+	noted, inUse, err := readNote(fs, db)
 	if err != nil {
 		return note{}, message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
 	}
-	found, err := look(fs, db, noted)
+	found, err := look(fs, db, noted, inUse)
 	if err != nil {
 		return note{}, message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
 	}
@@ -67,24 +67,16 @@ func isDamage(err error) bool {
 }
 
 // look compares pebble's files with the note of them, the manifest first.
-func look(fs vfs.FS, db string, n note) ([]trouble, error) {
-	if n.current == "" {
-		return nil, nil // an older program made it
-	}
-	current, err := currentManifest(fs, db)
-	if err != nil {
-		return nil, err
-	}
-	_, isKnown := n.durable[current]
+func look(fs vfs.FS, db string, n note, current string) ([]trouble, error) {
 	switch {
+	case n.current == "":
+		return nil, nil
 	case current == "":
 		return []trouble{{markerPrefix + "*", "is missing, which names the list of the tables, " +
 			n.current}}, nil
 	case fileNumber(current) < fileNumber(n.current):
 		return []trouble{{n.current, "is the list of the tables, and " + current +
 			", which is older, is named as it"}}, nil
-	case !isKnown:
-		return nil, nil // an older program was here, and the note is of before it
 	}
 	var out []trouble
 	for _, name := range slices.Sorted(maps.Keys(n.durable)) {

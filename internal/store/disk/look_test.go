@@ -162,7 +162,9 @@ func TestAnOldNoteIsOfNothing(t *testing.T) {
 		}
 	}
 	change(t, inDB(t, dir, "known"), func([]byte) []byte { return old })
-	if n, err := countIn(t, dir); err != nil || n != 110 {
-		t.Errorf("%d messages, %v", n, err)
+	for range 2 { // the second has a note of the first
+		if n, err := countIn(t, dir); err != nil || n != 110 {
+			t.Errorf("%d messages, %v", n, err)
+		}
 	}
 }

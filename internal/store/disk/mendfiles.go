@@ -65,11 +65,11 @@ func (fs *mendedFS) show(path string, data []byte) error {
 func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
 	out := &mendedFS{FS: fs, mem: vfs.NewMem(), shown: map[string]string{}}
 	var told []string
-	n, err := readNote(fs, db)
+	n, current, err := readNote(fs, db)
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := look(fs, db, n)
+	found, err := look(fs, db, n, current)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,10 +77,6 @@ func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
 		told = append(told, x.tell())
 	}
 	names, err := fs.List(db)
-	if err != nil {
-		return nil, nil, err
-	}
-	current, err := currentManifest(fs, db)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -103,7 +103,9 @@ func (fs patientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, erro
 		}
 		return &modestFile{f, fs}, nil
 	}
-	fs.known.gone(name) // if it is made anew
+	if err := fs.known.creates(fs, name); err != nil {
+		return nil, err
+	}
 	f, err := fs.file(func() (vfs.File, error) { return fs.FS.Create(name, c) })
 	if err != nil {
 		return nil, err
