@@ -84,12 +84,13 @@ type repair struct {
 	fs     vfs.FS
 	failed chan error
 
-	old  *salvage
-	seen vfs.FS // the folder as it can be read
-	cut  bool   // writes of the log may be lost
-	to   *pebble.DB
-	b    *pebble.Batch
-	told Repaired
+	old   *salvage
+	seen  vfs.FS // the folder as it can be read
+	cut   bool   // writes of the log may be lost
+	to    *pebble.DB
+	known *known // of to
+	b     *pebble.Batch
+	told  Repaired
 
 	counts map[store.DestID]int64 // of messages that were copied
 	made   map[store.DestID]bool
@@ -144,7 +145,7 @@ func (r *repair) replace() error {
 	if err == nil {
 		err = r.to.Flush()
 	}
-	if err = errors.Join(err, r.to.Close()); err != nil {
+	if err = errors.Join(err, r.to.Close(), r.known.close()); err != nil {
 		return r.error(errors.Join(err, r.fs.RemoveAll(r.path(newName))))
 	}
 	kept := damagedName + time.Now().Format("20060102-150405")
@@ -172,11 +173,14 @@ func (r *repair) open(name string, old bool) (*pebble.DB, error) {
 	s.opts.OnFatal = r.broken
 	s.opts.MemTableBytes = defaultMemTable
 	never := make(chan struct{})
-	s.fs = patientFS{r.fs, hasty{r.broken},
+	fs := r.fs
+	if old {
+		fs = r.seen
+	}
+	s.fs = patientFS{fs, hasty{r.broken},
 		&suspects{stop: never, all: true, tell: func(error) {}}, nil}
 	po := s.pebbleOptions(s.fs)
 	if po.ReadOnly = old; old {
-		po.FS = soundFS{r.seen, s.fs.suspects}
 		po.ErrorIfNotExists = true
 	} else {
 		po.DisableWAL = true
@@ -184,11 +188,12 @@ func (r *repair) open(name string, old bool) (*pebble.DB, error) {
 	if !old {
 		err := makeDir(s.fs, r.path(name))
 		if err == nil {
-			s.fs.known, err = openKnown(s.fs, r.path(name), note{})
+			r.known, err = openKnown(s.fs, r.path(name), note{})
 		}
 		if err != nil {
 			return nil, r.error(err)
 		}
+		s.fs.known = r.known
 		po.FS = s.fs
 	}
 	db, err := pebble.Open(r.path(name), po)
@@ -224,21 +229,6 @@ func (hasty) spare() bool { return true }
 func (h hasty) broken(err error) {
 	h.fail(err)
 	select {}
-}
-
-// soundFS gives tables whose blocks are looked at.
-type soundFS struct {
-	vfs.FS
-	suspects *suspects
-}
-
-// Open implements vfs.FS.
-func (fs soundFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
-	f, err := fs.FS.Open(name, opts...)
-	if err != nil || !strings.HasSuffix(name, ".sst") {
-		return f, err
-	}
-	return &tableFile{f, name, fs.suspects, fs.suspects.mark(name), false}, nil
 }
 
 // roomBeside is what must be free beside the copy.
