@@ -30,12 +30,12 @@ func TestCompactionsPauseAfterDamage(t *testing.T) {
 		w := &wanting{}
 		s := newSchedule(func() int { return int(stays.Load()) })
 		s.Register(1, w)
-		time.Sleep(time.Second)
+		s.grant()
 		if w.begun.Load() != 0 {
 			t.Error("one runs before the database is open")
 		}
 		s.begin()
-		time.Sleep(time.Second)
+		synctest.Wait()
 		if n := w.begun.Load(); n != 1 {
 			t.Errorf("%d run", n)
 		}
@@ -54,7 +54,7 @@ func TestCompactionsPauseAfterDamage(t *testing.T) {
 		}
 		w.begun.Store(0)
 		stays.Store(2)
-		time.Sleep(time.Minute)
+		s.grant()
 		if n := w.begun.Load(); n != 2 {
 			t.Errorf("beside 2 that stay %d more run", n)
 		}
