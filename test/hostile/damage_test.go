@@ -20,13 +20,7 @@ func TestDamageOnTheDiskStopsNobodyButItself(t *testing.T) {
 	p := newProcess(t, setup{})
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	defer cancel()
-	sendSmall(ctx, t, p, count)
-	for range 2 { // a start brings the log of the last run into a table
-		p.stop()
-		p.start()
-	}
-	p.stop()
-	turn(t, p.data)
+	p.damage(ctx, count)
 	at := p.log.mark()
 	p.start()
 	sendSmall(ctx, t, p, 10)
@@ -67,8 +61,20 @@ func TestDamageOnTheDiskStopsNobodyButItself(t *testing.T) {
 	}
 }
 
+// damage sends so many small messages, stops the broker and turns bytes where they lie.
+func (p *process) damage(ctx context.Context, count int) {
+	p.t.Helper()
+	sendSmall(ctx, p.t, p, count)
+	for range 2 { // a start brings the log of the last run into a table
+		p.stop()
+		p.start()
+	}
+	p.stop()
+	turn(p.t, p.data)
+}
+
 // sendSmall sends messages of 1,000 bytes to queue D.
-func sendSmall(ctx context.Context, t *testing.T, p *process, n int) {
+func sendSmall(ctx context.Context, t testing.TB, p *process, n int) {
 	t.Helper()
 	conn := dial(ctx, t, p.addr())
 	defer conn.Close(context.Background())
@@ -90,7 +96,7 @@ func sendSmall(ctx context.Context, t *testing.T, p *process, n int) {
 }
 
 // turn turns a byte in three places of the largest table below a folder.
-func turn(t *testing.T, dir string) {
+func turn(t testing.TB, dir string) {
 	t.Helper()
 	var name string
 	var data []byte

@@ -23,13 +23,7 @@ func TestADamagedStoreIsRepaired(t *testing.T) {
 	p := newProcess(t, setup{})
 	ctx, cancel := context.WithTimeout(context.Background(), 6*patience)
 	defer cancel()
-	sendSmall(ctx, t, p, count)
-	for range 2 { // a start brings the log of the last run into a table
-		p.stop()
-		p.start()
-	}
-	p.stop()
-	turn(t, p.data)
+	p.damage(ctx, count)
 	p.start()
 	if out, code := p.repair(); code != 3 || !strings.Contains(out, "stop it first") ||
 		strings.Count(out, "\n") != 1 {
