@@ -56,6 +56,43 @@ type producerCommand struct {
 	GroupID    string `name:"msgGroupID" placeholder:"NAME" help:"${producerGroupID}"`
 	Priority   int    `name:"messagePriority" default:"4" help:"Priority, 0 to 9."`
 	Undated    yesNo  `name:"disableMessageTimestamp" help:"Leave timestamps to the broker."`
+
+	asked questions
+}
+
+// questions counts what the broker was asked, sends and commits, and its answers.
+type questions struct{ asked, answered atomic.Int64 }
+
+// unanswered is how long a broker that answers nothing goes untold.
+const unanswered = 10 * time.Second
+
+// of asks one and waits for its answer.
+func (q *questions) of(f func() error) error {
+	q.asked.Add(1)
+	defer q.answered.Add(1)
+	return f()
+}
+
+// watch tells of a broker that does not answer, once until it does.
+func (q *questions) watch(ctx context.Context, out *lines, to *client.Destination) error {
+	last, told := int64(-1), false
+	for pause(ctx, unanswered) == nil {
+		n := q.answered.Load()
+		switch open := q.asked.Load() - n; {
+		case n != last, open == 0:
+			told = false
+		case !told:
+			told = true
+			name := client.FormatDestination(to)
+			if err := out.printf("the broker has not answered for %s: %s to %s not confirmed; if it"+
+				" lacks room, its log and hopwire explain %s say so\n", unanswered,
+				plural.Of(open, "send"), name, name); err != nil {
+				return err
+			}
+		}
+		last = n
+	}
+	return nil
 }
 
 // Run sends messages.
@@ -93,6 +130,12 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 	defer leave()
 	out := &lines{out: s.out}
 	var all atomic.Int64
+	told := s.err
+	watch := rungroup.New(ctx)
+	watch.Go("producer watch", func(ctx context.Context) error {
+		return c.asked.watch(ctx, &lines{out: told}, to)
+	})
+	defer watch.Stop()
 	err = parallel(ctx, "producer", c.Threads, func(one context.Context, name string) error {
 		started := time.Now()
 		n, err := c.send(one, conn, to)
@@ -179,7 +222,9 @@ func (c *producerCommand) send(ctx context.Context, conn *client.Conn, to *clien
 	var taken atomic.Int64
 	refused := make(chan error, 1)
 	for i := range c.Count {
+		c.asked.asked.Add(1)
 		err = producer.SendAsync(ctx, c.message(i), func(err error) {
+			c.asked.answered.Add(1)
 			if err == nil {
 				taken.Add(1)
 				return
@@ -215,11 +260,11 @@ func (c *producerCommand) sendBatches(ctx context.Context, session *client.Sessi
 	long, cancel := lingering(ctx)
 	defer cancel()
 	for i := range c.Count {
-		if err := producer.Send(ctx, c.message(i)); err != nil {
+		if err := c.asked.of(func() error { return producer.Send(ctx, c.message(i)) }); err != nil {
 			return committed, err
 		}
 		if open++; open == int64(c.Batch) || i == c.Count-1 {
-			if err := session.Commit(long); err != nil {
+			if err := c.asked.of(func() error { return session.Commit(long) }); err != nil {
 				return committed, err
 			}
 			committed, open = committed+open, 0

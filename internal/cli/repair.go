@@ -79,8 +79,12 @@ func tellRepaired(out io.Writer, setup *hopwire.Setup, r *hopwire.Repaired) {
 		terminal.Fprintf(out, "  %s\n", line)
 	}
 	if whole > 0 {
-		terminal.Fprintf(out, "  %s whole\n", plural.Form(whole, "1 destination is", fmt.Sprintf(
-			"%d destinations are", whole)))
+		but := ""
+		if r.Cut {
+			but = " but for what was written last, which may be lost"
+		}
+		terminal.Fprintf(out, "  %s whole%s\n", plural.Form(whole, "1 destination is", fmt.Sprintf(
+			"%d destinations are", whole)), but)
 	}
 	terminal.Fprintf(out, "  in all %s copied, %d could not be read\n", plural.Of(copied, "message"),
 		lost)

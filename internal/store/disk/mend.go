@@ -57,8 +57,12 @@ func (r *repair) remake() error {
 			return err
 		}
 		if h == nil {
-			r.told.Others = append(r.told.Others, fmt.Sprintf("of a destination that nothing names, or a"+
-				" prepared transaction, messages could not be copied: %d", r.counts[id]))
+			what, err := r.unnamed(id)
+			if err != nil {
+				return err
+			}
+			r.told.Others = append(r.told.Others, fmt.Sprintf("of %s, messages could not be copied: %d",
+				what, r.counts[id]))
 			if err := r.dropAll(id); err != nil {
 				return err
 			}
@@ -108,6 +112,26 @@ func (r *repair) remadeHeader(id store.DestID) (h *store.Header, err error) {
 }
 
 var errUnnamed = errors.New("nothing names it")
+
+// unnamed tells what is known of a destination that nothing names.
+func (r *repair) unnamed(id store.DestID) (what string, err error) {
+	what = "a destination that nothing names, or a prepared transaction"
+	err = r.eachMessage(id, func(_ store.Seq, rec []byte) error {
+		if !isReference(rec) {
+			return nil
+		}
+		what = "a durable subscription that nothing names"
+		source, err := decodeReference(rec)
+		if err != nil {
+			return nil //nolint:nilerr // another tells
+		}
+		if h, known := r.old.headers[source]; known {
+			what = "a durable subscription of " + h.Destination.String() + " that nothing names"
+		}
+		return nil
+	})
+	return what, err
+}
 
 // eachMessage gives the message records of a destination in the new tables.
 func (r *repair) eachMessage(id store.DestID, f func(seq store.Seq, rec []byte) error) error {
@@ -187,7 +211,7 @@ func (r *repair) mendDest(h store.Header) error {
 	d := RepairedDestination{Header: h, Copied: r.counts[h.ID], Made: r.made[h.ID]}
 	role := roleOf(&h)
 	if d.Copied != h.Count && role != log || d.Made || role == subscription && r.lostLogs() ||
-		r.cut || r.old.lostOf(kindExpiry, kindBody, kindCount, kindPiece) {
+		r.told.Cut || r.old.lostOf(kindExpiry, kindBody, kindCount, kindPiece) {
 		if err := r.recount(&d, role); err != nil {
 			return err
 		}
@@ -211,7 +235,7 @@ func (r *repair) mendDest(h store.Header) error {
 
 // lostLogs reports whether references may be to messages that are not there.
 func (r *repair) lostLogs() bool {
-	return r.cut || r.old.lostOf(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
+	return r.told.Cut || r.old.lostOf(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
 }
 
 // recount goes through the messages of a destination, removes those that are not whole, and counts

@@ -19,6 +19,7 @@ type mendedFS struct {
 	shown  map[string]string // by their paths, those of mem
 	more   []string          // names that the folder has beside those on the disk
 	hidden []string
+	cut    bool // writes are lost, or may be
 }
 
 // Open implements vfs.FS.
@@ -99,6 +100,9 @@ func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
 	logs := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
 		return !strings.HasSuffix(name, logSuffix)
 	})
+	for name := range n.durable {
+		out.cut = out.cut || strings.HasSuffix(name, logSuffix) && !slices.Contains(names, name)
+	}
 	for i, name := range append(logs, current) {
 		path := fs.PathJoin(db, name)
 		data, err := readFile(fs, path)
@@ -115,6 +119,7 @@ func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
 		} else {
 			m.turnBits()
 		}
+		out.cut = out.cut || len(m.gaps) > 0 || int64(len(data)) < m.durable
 		if m.changed {
 			told = append(told, m.tell(name))
 			err = out.show(path, m.data)

@@ -25,6 +25,7 @@ type Repaired struct {
 	KeptBytes    int64
 	Destinations []RepairedDestination // those that have, or had, messages; by name
 	Others       []string              // what else could not be read
+	Cut          bool                  // what was written last may be lost, and nothing tells of it
 }
 
 // RepairedDestination tells what became of a destination's messages.
@@ -86,7 +87,6 @@ type repair struct {
 
 	old   *salvage
 	seen  vfs.FS // the folder as it can be read
-	cut   bool   // writes of the log may be lost
 	to    *pebble.DB
 	known *known // of to
 	b     *pebble.Batch
@@ -108,7 +108,8 @@ func (r *repair) run() (err error) {
 	if err != nil {
 		return r.error(err)
 	}
-	r.seen, r.told.Others, r.cut = mended, told, len(told) > 0
+	r.seen, r.told.Others = mended, told
+	r.told.Cut = mended.cut
 	from, err := r.open(dbName, true)
 	if err != nil {
 		return err

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hopwire/openwire"
+)
+
+// A producer whose sends are not answered says so, once until there is an answer.
+func TestAProducerTellsOfABrokerThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var q questions
+		var out strings.Builder
+		done := make(chan error)
+		go func() {
+			done <- q.watch(ctx, &lines{out: &out},
+				&openwire.Destination{Type: openwire.TypeQueue, PhysicalName: "A"})
+		}()
+		told := func() int {
+			time.Sleep(3*unanswered + time.Millisecond)
+			n := strings.Count(out.String(), "\n")
+			out.Reset()
+			return n
+		}
+		if n := told(); n != 0 {
+			t.Errorf("%d lines when nothing was asked", n)
+		}
+		q.asked.Add(3)
+		time.Sleep(3*unanswered + time.Millisecond)
+		if want := "the broker has not answered for 10s: 3 sends to queue://A not confirmed; if it" +
+			" lacks room, its log and hopwire explain queue://A say so\n"; out.String() != want {
+			t.Errorf("%q", out.String())
+		}
+		out.Reset()
+		if n := told(); n != 0 {
+			t.Errorf("%d more lines", n)
+		}
+		q.answered.Add(1)
+		if n := told(); n != 1 {
+			t.Errorf("%d lines after one answer", n)
+		}
+		q.answered.Add(2)
+		if n := told(); n != 0 {
+			t.Errorf("%d lines when all is answered", n)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
