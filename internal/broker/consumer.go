@@ -28,9 +28,10 @@ type consumer struct {
 	slots     []consumerSlot
 	topics    []*destination
 	backlog   backlog
-	inFlight  int // topic messages dispatched and not acknowledged
-	delivered int // of the acknowledged ones, those that were only reported as delivered
-	topicMax  int // prefetch for topics
+	pending   pendingLimit // of the backlog
+	inFlight  int          // topic messages dispatched and not acknowledged
+	delivered int          // of the acknowledged ones, those that were only reported as delivered
+	topicMax  int          // prefetch for topics
 	durable   *subscription
 	since     int64            // the broker sequence when it began
 	recalled  *audit.Producers // what it was given of topics' memories
@@ -114,6 +115,7 @@ func (s *consumer) begin() {
 		entry.Window(s.members[0], asked, s.info.SubscriptionName != "", s.info.Browser),
 		entry.Prefetch.Extension)
 	s.topicMax = s.window.Prefetch()
+	s.limitPending(entry)
 	s.since = s.b.sequence
 	if s.info.Browser {
 		s.startBrowse()

@@ -15,29 +15,40 @@ func (b *Broker) deadLetter(d *destination, m *message.Message, cause string, ex
 // letter is. a is nil otherwise.
 func (b *Broker) deadLetterOf(a *arrival, d *destination, m *message.Message, cause string,
 	expired bool) {
+	if target, ok := b.graveOf(d, m, expired); ok {
+		b.bury(a, d, m, target, cause)
+		return
+	}
+	reason := message.Poisoned
+	if expired {
+		reason = message.Expired
+	}
+	b.drop(d, reason, m)
+}
+
+// graveOf gives where the destination's strategy puts a message that is dead, if anywhere.
+func (b *Broker) graveOf(d *destination, m *message.Message, expired bool,
+) (target message.Destination, ok bool) {
 	strategy := &d.policy.DeadLetter
 	source, durable := d.source(m), ""
 	if d.sub != nil {
 		durable = d.sub.key.clientID + ":" + d.sub.key.name
 	}
-	target := strategy.Target(source, durable)
-	switch {
-	case target.IsZero(), target == source, testName(target) != nil,
-		b.wasDead(d, source, target, m),
-		!m.Persistent && !strategy.ProcessNonPersistent,
-		expired && !strategy.ProcessExpired:
-		reason := message.Poisoned
-		if expired {
-			reason = message.Expired
-		}
-		b.drop(d, reason, m)
-		return
-	}
+	target = strategy.Target(source, durable)
+	return target, !target.IsZero() && target != source && testName(target) == nil &&
+		!b.wasDead(d, source, target, m) &&
+		(m.Persistent || strategy.ProcessNonPersistent) &&
+		(!expired || strategy.ProcessExpired)
+}
+
+// bury puts a copy of a dead message into its grave.
+func (b *Broker) bury(a *arrival, d *destination, m *message.Message, target message.Destination,
+	cause string) {
 	var until int64
-	if strategy.Expiration > 0 {
-		until = b.env.Wall() + strategy.Expiration.Milliseconds()
+	if x := d.policy.DeadLetter.Expiration; x > 0 {
+		until = b.env.Wall() + x.Milliseconds()
 	}
-	dead, err := deadCopy(source, m, target, cause, until)
+	dead, err := deadCopy(d.source(m), m, target, cause, until)
 	if err != nil {
 		b.drop(d, message.FrameTooBig, m)
 		return

@@ -393,6 +393,7 @@ func (e *explainer) oldestParked(a *arrival) Oldest {
 func (e *explainer) finish() {
 	e.parked()
 	e.loads()
+	e.listeners()
 	x := &Explanation{Status: e.named.status(), Stored: e.stored, StoredOldest: e.oldest,
 		Found: e.found, Remark: remarkOn(e.named.name)}
 	for _, h := range e.named.shares { // a topic has no copies itself

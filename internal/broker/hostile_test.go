@@ -11,6 +11,7 @@ import (
 
 	"hopwire/internal/message"
 	"hopwire/internal/network"
+	"hopwire/internal/policy"
 	"hopwire/internal/store/mem"
 )
 
@@ -239,6 +240,10 @@ func TestNoSequenceOfCommandsEndsTheBroker(t *testing.T) {
 			o.MemoryLimitBytes = 20_000
 			if rapid.Bool().Draw(rt, "topics keep messages") {
 				keeping(last(5), nil)(o)
+			}
+			if rapid.Bool().Draw(rt, "slow consumers lose messages") {
+				losing(2, rapid.SampledFrom([]policy.EvictionKind{policy.EvictOldest,
+					policy.EvictLowestPriority, policy.EvictUniqueProperty}).Draw(rt, "which"))(o)
 			}
 		})
 		guests, names := crowd(h)

@@ -10,6 +10,7 @@ type backlog struct {
 	memory     *usage.Usage  // is charged for advisories
 	items      []backlogItem // items[start:]
 	start      int
+	messages   int   // items that are no advisories
 	advisories int64 // bytes of them
 }
 
@@ -30,6 +31,7 @@ func (q *backlog) len() int { return len(q.items) - q.start }
 func (q *backlog) push(it backlogItem) {
 	q.items = append(q.items, it)
 	if it.dest != nil {
+		q.messages++
 		it.dest.usage.Add(it.m.Size())
 		return
 	}
@@ -48,14 +50,20 @@ func (q *backlog) pop() backlogItem {
 		clear(q.items[n:])
 		q.items, q.start = q.items[:n], 0
 	}
-	switch {
-	case it.dest == nil:
+	q.uncharge(it)
+	return it
+}
+
+// uncharge gives back what one took that is out.
+func (q *backlog) uncharge(it backlogItem) {
+	if it.dest == nil {
 		q.advisories -= it.m.Size()
 		q.memory.Add(-it.m.Size())
-	case !it.dest.gone:
+		return
+	}
+	if q.messages--; !it.dest.gone {
 		it.dest.usage.Add(-it.m.Size())
 	}
-	return it
 }
 
 func (q *backlog) release() {
@@ -92,7 +100,7 @@ func (s *consumer) publish(d *destination, name message.Destination, m *message.
 		s.deliver(d, name, m)
 		return
 	}
-	s.backlog.push(backlogItem{d, name, m})
+	s.await(backlogItem{d, name, m})
 	if s.backlog.advisories > advisoryBacklogBytes {
 		s.shedAdvisories()
 	}

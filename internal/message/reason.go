@@ -61,6 +61,7 @@ const (
 	AdvisoryTopic        Reason = "ADVISORY_TOPIC"
 	NotVirtual           Reason = "NOT_VIRTUAL"
 	NotScheduled         Reason = "NOT_SCHEDULED"
+	PendingLimit         Reason = "PENDING_LIMIT"
 )
 
 // Class is the class of an exception that says no more and no less than r. It is Hopwire's own:

@@ -96,6 +96,7 @@ var reasonTexts = map[Reason]reasonText{
 	DestinationRemoved: {"it was removed, by a client or by hand", ""},
 	AdvisoryTopic:      {"sent to an advisory topic", ""},
 	NotVirtual:         {"virtual topics are not supported", ""},
+	PendingLimit:       {"more than the limit waited for a slow consumer", ""},
 	NotScheduled:       {"scheduled delivery is not supported", ""},
 	ReceiptsUnread: {
 		"sends wait until it is read what came before",

@@ -65,7 +65,7 @@ type program struct {
 
 // policy is that of all brokers of these scenarios.
 const policy = `<policyEntry queue=">" expireMessagesPeriod="300"/>` + recoveryPolicies +
-	deadPolicies + narrowPolicies
+	deadPolicies + narrowPolicies + pendingPolicies
 
 // TestAJMSProgramSeesWhatItSeesOfActiveMQ compares with transcripts that -update writes from a run
 // with a real ActiveMQ and the client 5.17, and with hopwire where that does better.
@@ -76,7 +76,7 @@ func TestAJMSProgramSeesWhatItSeesOfActiveMQ(t *testing.T) {
 			playAll(t, b, play, slices.Concat(queueScenarios, optionScenarios, nameScenarios,
 				destinationScenarios, redeliveryScenarios, flowScenarios, messageScenarios, endScenarios,
 				advisoryScenarios, transactionScenarios, durableScenarios, ownerScenarios, spanScenarios,
-				topicSpanScenarios, xaScenarios, otherScenarios, retroactiveScenarios))
+				topicSpanScenarios, xaScenarios, otherScenarios, retroactiveScenarios, pendingScenarios))
 		})
 	}
 }

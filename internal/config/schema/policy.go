@@ -64,21 +64,16 @@ var policyElements = []*Element{
 	{Name: "discarding", Doc: "dead letters are dropped", Attributes: append([]Attribute{
 		attr("deadLetterQueue", Text, "", Tolerated, ""),
 	}, deadLetterAttributes...)},
-	{Name: "constantPendingMessageLimitStrategy", Status: Later,
-		Doc: "a number", Attributes: []Attribute{
-			attr("limit", Int, "-1", Honoured, "that number; -1 none").from(-1),
-		}},
-	{Name: "prefetchRatePendingMessageLimitStrategy", Status: Later,
-		Doc: "by window", Attributes: []Attribute{
-			attr("multiplier", Float, "0.5", Honoured, "times the window"),
-		}},
-	{Name: "oldestMessageEvictionStrategy", Status: Later,
-		Doc: "the oldest go", Attributes: evictionAttributes},
-	{Name: "oldestMessageWithLowestPriorityEvictionStrategy", Status: Later,
-		Doc:        "the least important go",
+	{Name: "constantPendingMessageLimitStrategy", Doc: "a number", Attributes: []Attribute{
+		attr("limit", Int, "-1", Honoured, "that number; -1 none").from(-1),
+	}},
+	{Name: "prefetchRatePendingMessageLimitStrategy", Doc: "by window", Attributes: []Attribute{
+		attr("multiplier", Float, "0.5", Honoured, "times the window; none for a window of 0"),
+	}},
+	{Name: "oldestMessageEvictionStrategy", Doc: "the oldest go", Attributes: evictionAttributes},
+	{Name: "oldestMessageWithLowestPriorityEvictionStrategy", Doc: "the least important go",
 		Attributes: evictionAttributes},
-	{Name: "uniquePropertyMessageEvictionStrategy", Status: Later,
-		Doc: "the newest of each value stays",
+	{Name: "uniquePropertyMessageEvictionStrategy", Doc: "the newest of each value stays",
 		Attributes: append([]Attribute{
 			attr("propertyName", Text, "", Honoured, "whose value"),
 		}, evictionAttributes...)},
@@ -208,7 +203,7 @@ var policyAttributes = []Attribute{
 	attr("queuePrefetch", Int, "1000", Honoured, "window instead of the client's default").from(0),
 	attr("queueBrowserPrefetch", Int, "500", Honoured, "the same for browsers").from(0),
 	attr("topicPrefetch", Int, "32767", Honoured, "the same for topics").from(0),
-	attr("durableTopicPrefetch", Int, "100", Later, "the same for durables").from(0),
+	attr("durableTopicPrefetch", Int, "100", Honoured, "the same for durables").from(0),
 	attr("usePrefetchExtension", Bool, "true", Honoured, "delivered messages do not count"),
 	attr("alwaysRetroactive", Bool, "false", Honoured, "all consumers of its topics are "+
 		"retroactive; durable subscriptions are when their consumers ask for it"),
@@ -246,9 +241,10 @@ var policyProperties = []Property{
 		recoveryNames...),
 	one("deadLetterStrategy", Honoured, "where dead letters go", "sharedDeadLetterStrategy",
 		"individualDeadLetterStrategy", "discarding"),
-	one("pendingMessageLimitStrategy", Later, "most waiting messages of a topic's consumer",
+	one("pendingMessageLimitStrategy", Honoured, "most messages of topics that wait "+
+		"for a consumer which is no bridge, but advisories",
 		"constantPendingMessageLimitStrategy", "prefetchRatePendingMessageLimitStrategy"),
-	one("messageEvictionStrategy", Later, "which go first above that",
+	one("messageEvictionStrategy", Honoured, "which go first above that",
 		"oldestMessageEvictionStrategy", "oldestMessageWithLowestPriorityEvictionStrategy",
 		"uniquePropertyMessageEvictionStrategy"),
 	one("slowConsumerStrategy", Later, "what happens to slow consumers",

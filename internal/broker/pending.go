@@ -1,0 +1,221 @@
+package broker
+
+import (
+	"math"
+	"reflect"
+
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+)
+
+// pendingLimit is how many messages of topics may wait behind a consumer's window, and which go
+// first (pendingMessageLimitStrategy, messageEvictionStrategy). Bridges have none: who published
+// does not know who is behind a bridge.
+type pendingLimit struct {
+	most     int // -1: any number
+	eviction policy.Eviction
+	soonest  int64 // no message that waits expires before it (ms since the epoch)
+	dropped  int64
+}
+
+// evictLooks is how many messages an eviction strategy looks at, the oldest.
+const evictLooks = 1000
+
+// limitPending has the consumer follow a policy.
+func (s *consumer) limitPending(e *policy.Entry) {
+	s.pending = pendingLimit{most: -1, eviction: e.Eviction, soonest: math.MaxInt64}
+	if s.conn.network || s.info.SubscriptionName != "" || s.info.Browser ||
+		e.PendingLimit.Kind == policy.PendingUnlimited {
+		return
+	}
+	// A window of 0 that is multiplied would leave nothing to pull.
+	if s.topicMax > 0 || e.PendingLimit.Kind == policy.PendingConstant {
+		s.pending.most = e.PendingLimit.Max(s.topicMax)
+	}
+	if own := int(s.info.MaximumPendingMessageLimit); own > 0 &&
+		(s.pending.most < 0 || own < s.pending.most) {
+		s.pending.most = own
+	}
+}
+
+// await has a message of a topic wait for room in the window, as far as the limit lets it.
+func (s *consumer) await(it backlogItem) {
+	p := &s.pending
+	if it.dest == nil || p.most < 0 {
+		s.backlog.push(it)
+		return
+	}
+	if p.most == 0 {
+		s.discard(it)
+		return
+	}
+	s.backlog.push(it)
+	if until := it.m.Expiration; until > 0 {
+		p.soonest = min(p.soonest, until)
+	}
+	if s.backlog.messages > min(p.most, max(1, p.eviction.ExpiredHighWater)) {
+		s.shedExpired()
+	}
+	for s.backlog.messages > p.most {
+		for _, it := range s.evicted() {
+			s.discard(it)
+		}
+	}
+}
+
+// shedExpired takes what is expired out of what waits.
+func (s *consumer) shedExpired() {
+	p := &s.pending
+	if s.b.env.Wall() < p.soonest {
+		return
+	}
+	p.soonest = math.MaxInt64
+	for _, it := range s.backlog.takeOut(func(it *backlogItem) bool {
+		if it.dest == nil || it.m.Expiration == 0 {
+			return false
+		}
+		if it.m.Expired(s.b.env.Wall()) {
+			return true
+		}
+		p.soonest = min(p.soonest, it.m.Expiration)
+		return false
+	}) {
+		s.b.expiredInBacklog(it)
+	}
+}
+
+// evicted takes out what goes first: at least one message.
+func (s *consumer) evicted() []backlogItem {
+	q := &s.backlog
+	switch s.pending.eviction.Kind {
+	case policy.EvictLowestPriority:
+		return []backlogItem{q.removeAt(q.leastImportant())}
+	case policy.EvictUniqueProperty:
+		if out := q.superseded(s.pending.eviction.Property); len(out) > 0 {
+			return out
+		}
+	}
+	return []backlogItem{q.removeAt(q.oldest())}
+}
+
+// oldest gives the place of the first message of a topic. There is one.
+func (q *backlog) oldest() int {
+	i := q.start
+	for q.items[i].dest == nil {
+		i++
+	}
+	return i
+}
+
+// leastImportant gives the place of the first one of the lowest priority. There is one.
+func (q *backlog) leastImportant() int {
+	least := q.oldest()
+	for i := least; i < min(len(q.items), q.start+evictLooks); i++ {
+		if it := &q.items[i]; it.dest != nil && it.m.Priority < q.items[least].m.Priority {
+			least = i
+		}
+	}
+	return least
+}
+
+// superseded takes out what is not the newest of its value of a property, if any has a value.
+func (q *backlog) superseded(property string) []backlogItem {
+	newest := map[any]int{}
+	end := min(len(q.items), q.start+evictLooks)
+	for i := q.start; i < end; i++ {
+		it := &q.items[i]
+		if it.dest == nil {
+			continue
+		}
+		value := message.View{Message: it.m}.Field(property)
+		if value == nil || !reflect.TypeOf(value).Comparable() {
+			continue
+		}
+		if j, again := newest[value]; !again || it.m.Timestamp > q.items[j].m.Timestamp {
+			newest[value] = i
+		}
+	}
+	if len(newest) == 0 {
+		return nil
+	}
+	stay := map[int]bool{}
+	for _, i := range newest {
+		stay[i] = true
+	}
+	i := q.start - 1
+	return q.takeOut(func(it *backlogItem) bool {
+		i++
+		return i < end && it.dest != nil && !stay[i]
+	})
+}
+
+// takeOut takes those out that go; it asks in their order.
+func (q *backlog) takeOut(goes func(*backlogItem) bool) (out []backlogItem) {
+	kept := q.items[:q.start]
+	for i := q.start; i < len(q.items); i++ {
+		it := q.items[i]
+		if goes(&it) {
+			out = append(out, it)
+			continue
+		}
+		kept = append(kept, it)
+	}
+	clear(q.items[len(kept):])
+	q.items = kept
+	for _, it := range out {
+		q.uncharge(it)
+	}
+	return out
+}
+
+// removeAt takes one out; those before it are few.
+func (q *backlog) removeAt(i int) backlogItem {
+	it := q.items[i]
+	copy(q.items[q.start+1:], q.items[q.start:i])
+	q.items[q.start] = it
+	return q.pop()
+}
+
+// discard ends a message that waited longer than the limit lets it. What is not kept at all is no
+// dead letter, as with ActiveMQ.
+func (s *consumer) discard(it backlogItem) {
+	b, p := s.b, &s.pending
+	p.dropped++
+	b.countDropped(it.dest, message.PendingLimit, 1)
+	b.tell(Event{Kind: MessageDropped, Reason: message.PendingLimit, Dest: it.dest.name,
+		Of: string(s.conn.id), Text: s.tooSlow(), Count: 1})
+	if it.dest.gone || p.most == 0 {
+		return
+	}
+	it.dest.counts.Dequeued++
+	b.counts.Dequeued++
+	if target, ok := b.graveOf(it.dest, it.m, false); ok {
+		defer b.journal.leave(b.journal.enter())
+		b.bury(nil, it.dest, it.m, target, "java.lang.Throwable: TopicSubDiscard. ID:"+s.info.ID.String())
+	}
+}
+
+// tooSlow names the consumer and its limit, for the log.
+func (s *consumer) tooSlow() string {
+	return who(s) + " is slow, and more than its pending message limit wait for it"
+}
+
+// listeners explains what waits for a topic's consumers.
+func (e *explainer) listeners() {
+	if e.named.queue != nil {
+		return
+	}
+	for _, s := range e.named.consumers {
+		for i := range s.backlog.items[s.backlog.start:] {
+			it := &s.backlog.items[s.backlog.start+i]
+			if it.dest != e.named || e.id != nil && it.m.ID != *e.id {
+				continue
+			}
+			e.found = true
+			row := e.row(message.WindowFull, who(s))
+			row.Address = s.conn.remote.Address
+			row.Count++
+			row.Oldest.add(Oldest{ID: it.m.ID, Age: e.b.env.Mono() - e.b.arrivedBefore(it.m)})
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package broker
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+)
+
+// losing gives all destinations of a broker a pending message limit.
+func losing(most int, kind policy.EvictionKind) func(*Options) {
+	return func(o *Options) {
+		e := policy.NewEntry()
+		e.PendingLimit = policy.PendingLimit{Kind: policy.PendingConstant, Limit: most}
+		e.Eviction = policy.NewEviction(kind)
+		e.Eviction.Property = "k"
+		o.Policies = &policy.Map{Default: e}
+	}
+}
+
+// issue publishes a message with a priority and a value of the property k.
+func (g *guest) issue(id string, d message.Destination, n int64, priority uint8, k any) {
+	g.h.t.Helper()
+	m := g.mail(id, d, n)
+	m.Priority, m.Timestamp, m.Persistent = priority, n, false
+	m.Content = fmt.Append(nil, n)
+	if k != nil {
+		if err := m.SetProperties(message.Property{Name: "k", Value: k}); err != nil {
+			g.h.t.Fatal(err)
+		}
+	}
+	g.do(m)
+}
+
+func TestWhatWaitsForASlowConsumerOfATopicHasALimit(t *testing.T) {
+	none := []any{nil, nil, nil, nil, nil, nil, nil, nil, nil}
+	for _, c := range []struct {
+		name string
+		most int
+		kind policy.EvictionKind
+		own  int32
+		k    []any
+		want string
+		lost int64
+	}{
+		{"none", -1, policy.EvictOldest, 0, none, "1 2 3 4 5 6 7 8 9", 0},
+		{"a number", 3, policy.EvictOldest, 0, none, "1 2 7 8 9", 4},
+		{"its own is less", 3, policy.EvictOldest, 2, none, "1 2 8 9", 5},
+		{"its own is more", 3, policy.EvictOldest, 4, none, "1 2 7 8 9", 4},
+		{"its own alone", -1, policy.EvictOldest, 4, none, "1 2 6 7 8 9", 3},
+		{"nothing", 0, policy.EvictOldest, 0, none, "1 2", 7},
+		// The priority of a message is its number modulo 5.
+		{"by priority", 3, policy.EvictLowestPriority, 0, none, "1 2 4 8 9", 4},
+		{"by a property that none has", 3, policy.EvictUniqueProperty, 0, none, "1 2 7 8 9", 4},
+		{"by a property", 3, policy.EvictUniqueProperty, 0,
+			[]any{"x", "x", "a", "b", "a", "a", "b", nil, "c"}, "1 2 6 7 9", 4},
+		{"by a property of values that cannot be compared", 3, policy.EvictUniqueProperty, 0,
+			[]any{"x", "x", []byte("a"), []byte("a"), []byte("a"), []byte("a"), nil, nil, nil}, "1 2 7 8 9",
+			4},
+	} {
+		h := open(t, nil, losing(c.most, c.kind))
+		d := topicNamed("t")
+		r := &reader{guest: h.connect("c", "c", "", nil)}
+		if e := r.subscribe("", "t", func(i *message.ConsumerInfo) {
+			i.PrefetchSize, i.MaximumPendingMessageLimit = 2, c.own
+		}); e != nil {
+			t.Fatal(e)
+		}
+		p := h.connect("p", "p", "", nil)
+		for i, k := range c.k {
+			p.issue("p", d, int64(i+1), uint8((i+1)%5), k)
+		}
+		h.dropped(message.PendingLimit, c.lost)
+		waits := int64(0)
+		if x := h.explain(d); len(x.Rows) > 0 {
+			waits = x.Rows[0].Count
+			if x.Rows[0].Reason != message.WindowFull || !strings.Contains(x.Rows[0].Who, "client c") {
+				t.Errorf("%s: explained as %+v", c.name, x.Rows[0])
+			}
+		}
+		if want := 7 - c.lost; waits != want {
+			t.Errorf("%s: %d are explained to wait, want %d", c.name, waits, want)
+		}
+		if got := r.drain(); got != c.want {
+			t.Errorf("%s: it gets %q, want %q", c.name, got, c.want)
+		}
+		for _, e := range h.events {
+			if e.Reason == message.PendingLimit && !strings.Contains(e.Text, "client c") {
+				t.Errorf("%s: told as %q", c.name, e.Text)
+			}
+		}
+		if used := h.b.memory.Used(); used != 0 {
+			t.Errorf("%s: %d bytes stay charged", c.name, used)
+		}
+	}
+}
+
+// What a peer's bridge has no room for yet waits, however much the policy lets wait: nobody there
+// is slow.
+func TestABridgeHasNoPendingLimit(t *testing.T) {
+	h := open(t, nil, losing(1, policy.EvictOldest))
+	b := h.connect("b", "b", "", &message.BrokerInfo{ID: "ID:peer", Name: "peer",
+		NetworkConnection: true})
+	b.window("b", topicNamed("t"), 2, "")
+	h.publish("t", 1, 9)
+	h.dropped(message.PendingLimit, 0)
+	if n := h.b.memory.Used(); n == 0 {
+		t.Error("nothing waits")
+	}
+}
+
+// Dead letters on a topic may come to the same slow consumer, which loses some of those as well.
+func TestDeadLettersOfASlowConsumerMayComeToItself(t *testing.T) {
+	h := open(t, nil, func(o *Options) {
+		losing(3, policy.EvictOldest)(o)
+		e := o.Policies.Default
+		e.DeadLetter = policy.NewDeadLetter(policy.DeadLetterIndividual)
+		e.DeadLetter.UseQueueForTopicMessages = false
+	})
+	r := &reader{guest: h.connect("c", "c", "", nil)}
+	if e := r.subscribe("", ">", func(i *message.ConsumerInfo) { i.PrefetchSize = 2 }); e != nil {
+		t.Fatal(e)
+	}
+	h.publish("t", 1, 30)
+	r.drain()
+	if used := h.b.memory.Used(); used != 0 {
+		t.Errorf("%d bytes stay charged", used)
+	}
+	if n := h.b.counts.DeadLetters; n < 20 || n > 60 {
+		t.Errorf("%d dead letters", n)
+	}
+}
