@@ -53,7 +53,8 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 		SendFailIfNoSpace: c.Usage.FailIfNoSpace,
 		Predeclared:       c.Destinations,
 
-		MaxUncommitted: c.MaxUncommitted,
+		MaxUncommitted:      c.MaxUncommitted,
+		CommitWithoutFailed: c.CommitWithoutFailed,
 
 		RejectDurableConsumers: c.RejectDurableConsumers,
 		OfflineDurableTimeout:  c.OfflineDurableTimeout,

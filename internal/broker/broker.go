@@ -48,6 +48,9 @@ type Options struct {
 	Authorizer    Authorizer    // nil lets everybody do everything
 
 	MaxUncommitted int // maxUncommittedCount: sends of one transaction; 0 is any number
+	// CommitWithoutFailed lets a transaction commit without sends that asked for no answer and were
+	// refused (rollbackOnlyOnAsyncException=false); by default it can only roll back.
+	CommitWithoutFailed bool
 
 	// Recovered is what becomes of XA branches that were prepared before the broker's start
 	// (purgeRecoveredXATransactionStrategy); by default they wait.

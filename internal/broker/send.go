@@ -462,7 +462,7 @@ func expiredCause(m *message.Message) string {
 // asking an answer can only roll back.
 func (c *Connection) oversized(m *message.Oversized) {
 	why := m.Err()
-	if !m.ResponseRequired {
+	if c.b.spoils(&m.Header) {
 		c.transaction(m.Transaction).spoil(c, why)
 	}
 	c.countTooBig(m)

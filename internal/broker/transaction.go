@@ -184,7 +184,12 @@ func (tx *transaction) take(a *arrival) {
 // refused tells that a send is not in the transaction; when nobody waited for its answer, or who
 // did is gone, the transaction can only roll back.
 func (tx *transaction) refused(a *arrival, err error) {
-	tx.without(a, err, !a.header.ResponseRequired || a.conn.closed)
+	tx.without(a, err, a.conn.closed || tx.b.spoils(&a.header))
+}
+
+// spoils reports whether the refusal of a send spoils its transaction: nobody heard of it.
+func (b *Broker) spoils(h *message.Header) bool {
+	return !h.ResponseRequired && !b.opt.CommitWithoutFailed
 }
 
 // without goes on without a send that waited, and as one that can only roll back if that spoils it.

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"testing"
 
 	"hopwire/internal/message"
@@ -101,6 +102,29 @@ func TestATransactionLargerThanTheRoomFailsAndFreesWhatItHolds(t *testing.T) {
 	}
 	if used := h.b.memory.Used(); used != 0 {
 		t.Errorf("%d bytes stay charged", used)
+	}
+}
+
+func TestATransactionMayCommitWithoutSendsThatFailed(t *testing.T) {
+	h := open(t, nil, func(o *Options) {
+		limited(o)
+		o.CommitWithoutFailed = true
+	})
+	g := h.connect("g", "g", "", nil)
+	tx := g.begin("g", 1)
+	for n := range int64(100) {
+		m := g.big("g", queueNamed("q"), n+1, 200_000, false)
+		m.Transaction = tx
+		g.Handle(m)
+	}
+	m := g.mail("g", queueNamed("q"), 101)
+	m.Transaction = tx
+	g.Handle(&message.Oversized{Message: m, Cause: errors.New("too large")})
+	if e := g.finish(tx, message.CommitOnePhase); e != nil {
+		t.Errorf("the commit is answered with %v", e)
+	}
+	if n := h.b.find(queueNamed("q")).queue.Len(); n == 0 || n >= 100 {
+		t.Errorf("%d of 100 came", n)
 	}
 }
 

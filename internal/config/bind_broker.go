@@ -22,6 +22,7 @@ func (b *builder) broker(n *bean) *Broker {
 		OfflineDurableCheck:        n.millis("offlineDurableSubscriberTaskSchedule"),
 		RejectDurableConsumers:     n.bool("rejectDurableConsumers"),
 		MaxUncommitted:             n.int("maxUncommittedCount"),
+		CommitWithoutFailed:        !n.bool("rollbackOnlyOnAsyncException"),
 	}
 	data := b.folder(n, "dataDirectory")
 	if n.has("dataDirectoryFile") {

@@ -145,6 +145,7 @@ type Broker struct {
 	OfflineDurableCheck    time.Duration
 	RejectDurableConsumers bool
 	MaxUncommitted         int // sends of a transaction; 0: any number
+	CommitWithoutFailed    bool
 
 	Usage        Usage
 	Policy       policy.Map
