@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
@@ -93,6 +94,43 @@ func TestWhatWaitsForASlowConsumerOfATopicHasALimit(t *testing.T) {
 		}
 		if used := h.b.memory.Used(); used != 0 {
 			t.Errorf("%s: %d bytes stay charged", c.name, used)
+		}
+	}
+}
+
+// Expired messages go before those that are not, once more wait than the limit or the high water.
+func TestExpiredMessagesGoBeforeThePendingLimit(t *testing.T) {
+	for _, c := range []struct {
+		highWater     int
+		expired, lost int64
+	}{{1000, 2, 1}, {2, 2, 1}, {0, 2, 1}} {
+		h := open(t, nil, func(o *Options) {
+			losing(4, policy.EvictOldest)(o)
+			o.Policies.Default.Eviction.ExpiredHighWater = c.highWater
+		})
+		r := &reader{guest: h.connect("c", "c", "", nil)}
+		if e := r.subscribe("", "t", func(i *message.ConsumerInfo) { i.PrefetchSize = 1 }); e != nil {
+			t.Fatal(e)
+		}
+		p := h.connect("p", "p", "", nil)
+		for n := range int64(8) {
+			m := p.mail("p", topicNamed("t"), n+1)
+			switch n {
+			case 2, 3:
+				m.Expiration = h.Wall() + 1000
+			case 4:
+				m.Expiration = h.Wall() + 100_000
+			case 5: // five wait
+				h.pass(2 * time.Second)
+			}
+			p.do(m)
+		}
+		if got := r.drain(); got != "1 5 6 7 8" {
+			t.Errorf("%d: it gets %q", c.highWater, got)
+		}
+		h.dropped(message.PendingLimit, c.lost)
+		if n := h.b.counts.Expired; n != c.expired {
+			t.Errorf("%d: %d are expired, want %d", c.highWater, n, c.expired)
 		}
 	}
 }
