@@ -86,6 +86,14 @@ func (k *resender) consumes(n int64, how string) int32 {
 	return k.c.hand(commitOf(tx))
 }
 
+// back has the consumer go, and another come: what it had is delivered again.
+func (k *resender) back() {
+	k.c.Handle(&message.RemoveInfo{Object: k.id, LastDelivered: message.LastDeliveredUnknown})
+	k.c.got = nil
+	k.id = k.c.consume("c", queueQ)
+	k.b.EndTurn()
+}
+
 // next is the broker's next life, with room on the disk.
 func (k *resender) next() *resender {
 	h := k.killed()
@@ -108,7 +116,7 @@ func (k *resender) resent(numbers ...int64) int {
 func TestWhatIsConsumedOfAFullDiskIsKnownAfterARestart(t *testing.T) {
 	for _, peer := range []bool{true, false} {
 		for _, how := range []string{"plain", "transaction"} {
-			for _, when := range []string{"on its way", "held"} {
+			for _, when := range []string{"on its way", "held", "redelivered", "given back on its way"} {
 				for _, end := range []string{"stop", "kill"} {
 					name := fmt.Sprintf("peer %v, %s, %s, %s", peer, how, when, end)
 					k := resending(open(t, nil, nil), peer, false)
@@ -119,12 +127,19 @@ func TestWhatIsConsumedOfAFullDiskIsKnownAfterARestart(t *testing.T) {
 						t.Fatal("it is not dispatched ahead")
 					}
 					k.disk.SetCapacity(1, 1000)
-					if when == "held" {
+					if when == "given back on its way" {
+						k.back()
+					}
+					if when != "on its way" {
 						k.turn()
 						k.pass(3 * time.Second)
 						if k.answered(2) {
 							t.Fatalf("%s: it is answered, and nowhere", name)
 						}
+					}
+					if when == "redelivered" {
+						k.back()
+						k.back() // the count goes up twice
 					}
 					n := k.consumes(2, how)
 					for !k.c.answered(n) && k.step() {

@@ -147,7 +147,7 @@ func (j *journal) meet(units []*unit) {
 			switch {
 			case put == nil: // it is durable
 				continue
-			case o.Kind != store.DeleteMessage || o.copy.Redelivery != o.copy.Message.RedeliveryCounter:
+			case o.Kind != store.DeleteMessage:
 				j.alter(o.dest, o.copy, &o.Op, o.size)
 			case u.needsRoom():
 				j.cancel(put, u)

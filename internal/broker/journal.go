@@ -191,7 +191,7 @@ func (j *journal) remove(d *destination, c *queue.Copy) {
 		return
 	}
 	put := unwritten(c)
-	if put == nil || c.Redelivery != c.Message.RedeliveryCounter {
+	if put == nil {
 		j.delete(d, c, store.Seq(c.Seq), c.Message.Expiration, c.Message.Size())
 	} else {
 		j.ends(d, 1, c.Message.Size())
@@ -211,11 +211,14 @@ func (j *journal) delete(d *destination, c *queue.Copy, seq store.Seq, expiratio
 		Expiration: expiration}, size)
 }
 
-// alter adds a change of a copy's record, or of a durable one without c: behind its put, in the
-// put's unit, if that was not handed over.
+// alter adds a change of a copy's record, or of a durable one without c. A redelivery count goes
+// behind the put that was not handed over, into its unit, instead of the one that is there.
 func (j *journal) alter(d *destination, c *queue.Copy, x *store.Op, size int64) {
 	if put := unwritten(c); put != nil {
-		j.change(put.unit, d, x, size)
+		if put.count != nil {
+			j.off(put.count)
+		}
+		put.count = j.change(put.unit, d, x, size)
 	} else if o := j.change(nil, d, x, size); c != nil && c.Put != nil {
 		o.copy = c // its put may come back
 	}
@@ -242,6 +245,9 @@ func (j *journal) off(o *op) {
 	if o.Puts() {
 		if o.unit.puts--; o.unit.puts == 0 && o.unit.place == held {
 			j.hold.spent = append(j.hold.spent, o.unit)
+		}
+		if o.count != nil {
+			j.off(o.count)
 		}
 	}
 	if l := o.log; l != nil && o.Kind == store.PutReference {

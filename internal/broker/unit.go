@@ -44,6 +44,8 @@ type op struct {
 	log  *logPut      // of the put of a topic's message, and of a reference to it
 	off  bool         // it was taken back, and is not written
 	unit *unit
+	// count is the redelivery count behind a put that was not handed over: it goes with it.
+	count *op
 }
 
 // part is what goes into one batch, or waits for that, but for headers.
@@ -162,7 +164,7 @@ func (j *journal) reuse(p *part) {
 	for _, u := range p.units {
 		for _, o := range u.ops {
 			o.Message, o.Header, o.ID = nil, nil, nil
-			o.dest, o.copy, o.log = nil, nil, nil // others are small
+			o.dest, o.copy, o.log, o.count = nil, nil, nil, nil // others are small
 			j.freeOps.put(o)
 		}
 		if cap(u.ops) > unitMost {
