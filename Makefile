@@ -9,6 +9,7 @@ build:
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
 
 test:
+	@go run ./test/need/missing
 	go test -timeout 15m ./...
 
 race:

@@ -192,7 +192,8 @@ func (s *Setup) Compatibility() []string {
 	if !s.config.CompatGiven {
 		level += " (no --compat given)"
 	}
-	return []string{level + ": " + strings.Join(config.CompatDefaults(s.config.Compat), ", ")}
+	return []string{level + ": by default " +
+		strings.Join(config.CompatDefaults(s.config.Compat), ", ")}
 }
 
 // Broker is a running broker. Its methods may be called from any goroutine.

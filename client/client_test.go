@@ -299,7 +299,7 @@ func TestDestinations(t *testing.T) {
 		"temp-queue://x:1": "temp-queue://x:1", "queue://A?consumer.priority=1": "",
 		"queue://": "error", "": "error", "queue://?a=b": "error", "X:Y": "queue://X:Y",
 		"a:b//c": "queue://a:b//c", "queu://X": "error", "topic:X": "error", "Queue://X": "error",
-		"queue//X": "error", "a//b": "queue://a//b", "ab//c": "queue://ab//c",
+		"queue//X": "error", "queue:/X": "error", "a//b": "queue://a//b", "ab//c": "queue://ab//c",
 		"ID:vm-1": "queue://ID:vm-1",
 	} {
 		d, err := ParseDestination(text)
@@ -307,6 +307,10 @@ func TestDestinations(t *testing.T) {
 			want != "" && want != "error" && got != want {
 			t.Errorf("%q is %s, %v; want %s", text, got, err, want)
 		}
+	}
+	if _, err := ParseDestination("queue:/X"); err == nil ||
+		!strings.HasSuffix(err.Error(), "write queue://X") {
+		t.Error(err)
 	}
 	b := newScript(t)
 	c, p := b.dialed(b.uri())

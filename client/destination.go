@@ -75,7 +75,7 @@ func misspelt(text string) error {
 	switch {
 	case known:
 		return fmt.Errorf("destination %q: write %s://%s", text, kind,
-			strings.TrimSpace(strings.TrimPrefix(text, parts[0])))
+			strings.TrimLeft(strings.TrimPrefix(text, parts[0]), "/ "))
 	case parts[2] == "://":
 		return fmt.Errorf("destination %s: %s is no kind of destination; write queue://NAME or"+
 			" topic://NAME", text, parts[1])

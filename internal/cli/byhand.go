@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hopwire/internal/manage"
+	"hopwire/internal/manage/control"
 	"hopwire/internal/message"
 	"hopwire/internal/plural"
 	"hopwire/internal/rungroup"
@@ -245,8 +246,8 @@ func (f brokerFlag) having(ctx context.Context, what string, all func(*manage.St
 	}
 	switch {
 	case len(have) == 0:
-		return nil, "", message.Errorf(message.NotFound, "no running broker has %s (asked: %s)%s", what,
-			names(them), nearest(what, near))
+		return nil, "", message.Errorf(message.NotFound, "no running broker has %s (asked: %s)%s%s",
+			what, names(them), nearest(what, near), beside(control.Others()))
 	case len(have) > 1 && (len(f.Broker) == 0 || !distinctNames(have)):
 		return nil, "", usageError{fmt.Sprintf("%s is at brokers %s; name one with --broker NAME%s",
 			what, strings.Join(texts, ", "), mark(!distinctNames(have), " and --pid PID")+

@@ -18,6 +18,8 @@ func TestAQueueIsPurgedAndDeletedByHand(t *testing.T) {
 	broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
 	at := "--brokerUrl=" + a.URL()
 	expect(t, exitDone, `sent 2000`, "producer", at, "--messageCount", "2000", "ORDERS")
+	expect(t, exitFailed, `has queue ORD\* \(in patterns \* is a whole element`,
+		"explain", "ORD*")
 	expect(t, exitFailed, `no running broker has queue://ORDER \(asked: a, b\); did you mean`+
 		` queue://ORDERS\?`, "purge", "ORDER")
 	expect(t, exitDone, `sent 1`, "producer", at, "--messageCount", "1", "topic://NEWS")

@@ -98,8 +98,8 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if exited {
 		return code
 	}
-	if meant := elsewhere[args[0]]; err != nil && meant != "" {
-		terminal.Fprintf(errOut, "hopwire: %s is a command of ActiveMQ; here %s\n", args[0], meant)
+	if meant := meant(args[0]); err != nil && meant != "" {
+		terminal.Fprintf(errOut, "hopwire: %s\n", meant)
 		return exitUsage
 	}
 	if word := args[0]; err != nil && slices.Contains(args, "--help") && verb(parser, word) == "" {

@@ -11,6 +11,7 @@ import (
 
 	"hopwire/internal/bridge"
 	"hopwire/internal/manage"
+	"hopwire/internal/manage/control"
 	"hopwire/internal/message"
 	"hopwire/internal/plural"
 	"hopwire/internal/policy"
@@ -194,8 +195,11 @@ func (c *explainCommand) absent(ctx context.Context, them []*asked, name message
 		return message.Errorf(message.NotFound, "no running broker has %s, but durable subscription %s;"+
 			" hopwire explain '%s' tells what it keeps", what, strings.Join(subs, ", "), topic)
 	}
-	return message.Errorf(message.NotFound, "no running broker has %s (asked: %s)%s", what,
-		names(them), nearest(name.String(), near))
+	if strings.ContainsAny(name.Name, "*>") {
+		what += " (in patterns * is a whole element and > all that follow: A.*, A.>)"
+	}
+	return message.Errorf(message.NotFound, "no running broker has %s (asked: %s)%s%s", what,
+		names(them), nearest(name.String(), near), beside(control.Others()))
 }
 
 // haveOf is "broker a has", or "brokers a, b have".

@@ -65,6 +65,9 @@ func TestActiveMQsCommandLinesSendReceiveAndBrowse(t *testing.T) {
 	expect(t, 0, `from a file.*received 2 messages`, "consumer", at, "--destination", "F",
 		"--ackMode", "individual_acknowledge", "--messageCount", "2", "--sleep", "1")
 
+	expect(t, 0, `sent 1 message `, "producer", at, "E", "--message", "", "--messageCount", "1")
+	expect(t, 0, `^consumer-1: \nconsumer-1: received 1`, "consumer", at, "E", "--messageCount", "1")
+
 	expect(t, 0, `received 0`, "consumer", at, "--destination", "topic://D", "--durable",
 		"--clientId", "me", "--wait", "10ms")
 	expect(t, 0, `sent 2 messages`, "producer", at, "--destination", "topic://D",

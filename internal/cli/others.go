@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,6 +32,30 @@ func elsewhereOf(name string, others []control.Other) string {
 	}
 	return ""
 }
+
+// beside tells of brokers of other users, whom a command of this user does not ask; "" when there
+// are none that it knows of.
+func beside(others []control.Other) string {
+	var them []string
+	for _, o := range others {
+		if text := fmt.Sprintf("%s, pid %d of user %d", cmp.Or(o.Name, "some"), o.PID, o.UID); o.PID > 0 {
+			them = append(them, text)
+		} else {
+			them = append(them, fmt.Sprintf("some of user %d, not seen", o.UID))
+		}
+	}
+	slices.Sort(them)
+	if n := len(them); n > othersMost {
+		them = append(them[:othersMost], fmt.Sprintf("%d more", n-othersMost))
+	}
+	if len(them) == 0 {
+		return ""
+	}
+	return "; other users have brokers (" + strings.Join(them, "; ") + "): ask as that user"
+}
+
+// othersMost is how many brokers of other users are named.
+const othersMost = 5
 
 // sameNames tells of running brokers that share a name: of those that are shown, and of other
 // users.

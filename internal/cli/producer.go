@@ -43,19 +43,19 @@ func pause(ctx context.Context, d time.Duration) error {
 type producerCommand struct {
 	dialFlags
 	oneDestination
-	Persistent yesNo  `default:"true" help:"${producerPersistent}"`
-	Count      int    `name:"messageCount" default:"1000" help:"Messages of each thread."`
-	Sleep      millis `name:"sleep" placeholder:"MS" help:"${producerSleep}"`
-	Batch      int    `name:"transactionBatchSize" placeholder:"N" help:"${producerBatch}"`
-	Threads    int    `name:"parallelThreads" default:"1" help:"Senders at the same time."`
-	TTL        millis `name:"msgTTL" placeholder:"MS" help:"${producerTTL}"`
-	Size       int    `name:"messageSize" placeholder:"BYTES" help:"${producerSize}"`
-	TextSize   int    `name:"textMessageSize" placeholder:"CHARS" help:"${producerTextSize}"`
-	Text       string `name:"message" placeholder:"TEXT" help:"Send this text."`
-	PayloadURL string `name:"payloadUrl" placeholder:"URL" help:"${producerPayloadURL}"`
-	GroupID    string `name:"msgGroupID" placeholder:"NAME" help:"${producerGroupID}"`
-	Priority   int    `name:"messagePriority" default:"4" help:"Priority, 0 to 9."`
-	Undated    yesNo  `name:"disableMessageTimestamp" help:"Leave timestamps to the broker."`
+	Persistent yesNo   `default:"true" help:"${producerPersistent}"`
+	Count      int     `name:"messageCount" default:"1000" help:"Messages of each thread."`
+	Sleep      millis  `name:"sleep" placeholder:"MS" help:"${producerSleep}"`
+	Batch      int     `name:"transactionBatchSize" placeholder:"N" help:"${producerBatch}"`
+	Threads    int     `name:"parallelThreads" default:"1" help:"Senders at the same time."`
+	TTL        millis  `name:"msgTTL" placeholder:"MS" help:"${producerTTL}"`
+	Size       int     `name:"messageSize" placeholder:"BYTES" help:"${producerSize}"`
+	TextSize   int     `name:"textMessageSize" placeholder:"CHARS" help:"${producerTextSize}"`
+	Text       *string `name:"message" placeholder:"TEXT" help:"Send this text."`
+	PayloadURL string  `name:"payloadUrl" placeholder:"URL" help:"${producerPayloadURL}"`
+	GroupID    string  `name:"msgGroupID" placeholder:"NAME" help:"${producerGroupID}"`
+	Priority   int     `name:"messagePriority" default:"4" help:"Priority, 0 to 9."`
+	Undated    yesNo   `name:"disableMessageTimestamp" help:"Leave timestamps to the broker."`
 
 	asked questions
 }
@@ -119,9 +119,11 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 			payloadLimit)}
 	}
 	if c.PayloadURL != "" {
-		if c.Text, err = payload(ctx, c.PayloadURL); err != nil {
+		text, err := payload(ctx, c.PayloadURL)
+		if err != nil {
 			return err
 		}
+		c.Text = &text
 	}
 	conn, leave, err := dial(ctx, c.BrokerURL, c.User, c.Password, "", s.err)
 	if err != nil {
@@ -285,8 +287,8 @@ func (c *producerCommand) message(i int) *client.Message {
 	case c.TextSize > 0:
 		text := fmt.Sprintf("message %d ", i)
 		m = client.NewText((text + strings.Repeat("x", c.TextSize))[:c.TextSize])
-	case c.Text != "":
-		m = client.NewText(c.Text)
+	case c.Text != nil:
+		m = client.NewText(*c.Text)
 	default:
 		m = client.NewText(fmt.Sprintf("test message: %d", i))
 	}

@@ -43,6 +43,18 @@ func TestADamagedStoreIsRepairedByItsFile(t *testing.T) {
 	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if os.Geteuid() == 0 {
+		store := filepath.Dir(filepath.Dir(name))
+		own := func(uid int) {
+			if err := os.Chown(store, uid, -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		own(65534)
+		expect(t, exitUsage, `store \S+ belongs to user \S+, who could not open what root makes there`,
+			"repair", file)
+		own(0)
+	}
 	expect(t, exitDone, `^broker b, store \S+\n`+
 		`  queue://ORDERS: \d+ messages copied, \d+ could not be read\n`+
 		`  1 destination is whole\n`+

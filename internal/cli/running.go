@@ -55,8 +55,8 @@ func (f brokerFlag) ask(ctx context.Context) ([]*asked, error) {
 			" hopwire status lists those that are", f.process())
 	case len(out) == 0:
 		return nil, message.Errorf(message.Unavailable,
-			"no broker is running for this user (looked in %s, which is below TMPDIR); hopwire start"+
-				" FILE runs one", control.ListFolder())
+			"no broker is running for this user (looked in %s, which is below TMPDIR)%s; hopwire start"+
+				" FILE runs one", control.ListFolder(), beside(control.Others()))
 	}
 	atOnce(ctx, out, func(ctx context.Context, a *asked) {
 		p, err := a.Ping(ctx)

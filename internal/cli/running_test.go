@@ -98,6 +98,13 @@ func TestABrokerOfAnotherUserThatHasTheNameIsTold(t *testing.T) {
 	if got := elsewhereOf("none", nil); got != "" {
 		t.Errorf("without others it says %q", got)
 	}
+	if got, want := beside(others), "; other users have brokers (hub, pid 90 of user 9; shop, pid 70"+
+		" of user 7; some of user 8, not seen): ask as that user"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	if got := beside(nil); got != "" {
+		t.Errorf("without others it says %q", got)
+	}
 	got := sameNames([]*manage.Status{{Broker: "a", PID: 1}, {Broker: "shop", PID: 2},
 		{Broker: "a", PID: 3}, {Broker: "b", PID: 3}}, others)
 	want := []string{"2 running brokers have the name a: pid 1; pid 3",

@@ -241,6 +241,8 @@ func TestCommandsOfActiveMQNameOursInstead(t *testing.T) {
 			word, "--amqurl", "tcp://localhost:61616")
 		expect(t, exitUsage, `^hopwire: `+word+` is a command of ActiveMQ; `, "help", word)
 	}
+	expect(t, exitUsage, `^hopwire: no command is called check; hopwire start --check FILE`, "check",
+		"x.xml")
 	expect(t, exitUsage, `no command is called frob|unexpected argument frob`, "frob")
 }
 

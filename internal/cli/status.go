@@ -261,7 +261,9 @@ func printDestinations(out io.Writer, list []manage.Destination, v statusView) {
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', tabwriter.AlignRight)
 	head := "  destination\tsize\tin flight\tconsumers\tnetwork\tproducers\tenqueued\tdequeued" +
 		"\tforwarded\t\n"
-	list, more := few(v, v.destinations(list), listMost)
+	busy := v.destinations(list)
+	idle := len(list) - len(busy)
+	list, more := few(v, busy, listMost)
 	for _, d := range list {
 		counted := ""
 		if len(d.Reasons) > 0 {
@@ -274,6 +276,10 @@ func printDestinations(out io.Writer, list []manage.Destination, v statusView) {
 	}
 	w.Flush()
 	andMore(out, more, "destinations", showsAll)
+	if idle > 0 {
+		terminal.Fprintf(out, "  %s without messages, consumers and producers: %s\n",
+			plural.Of(idle, "destination"), showsAll)
+	}
 	for _, line := range waitingLines(list) {
 		terminal.Fprintf(out, "  %s\n", line)
 	}

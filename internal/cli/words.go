@@ -91,6 +91,26 @@ var elsewhere = map[string]string{
 	"journal-audit": "there is no journal of ActiveMQ; messages are consumed from the old broker",
 }
 
+// instead tells what does what others would call so.
+var instead = map[string]string{
+	"check":    "hopwire start --check FILE tells what a file means here",
+	"validate": "hopwire start --check FILE tells what a file means here",
+	"move":     "nothing moves messages but clients: hopwire consumer and hopwire producer",
+	"dlq":      "hopwire browse ActiveMQ.DLQ prints dead letters, and hopwire status counts them",
+	"import":   "nothing reads messages from a file",
+}
+
+// meant tells what to use for a command that is none here, "" when nobody knows.
+func meant(word string) string {
+	if text := elsewhere[word]; text != "" {
+		return word + " is a command of ActiveMQ; here " + text
+	}
+	if text := instead[word]; text != "" {
+		return "no command is called " + word + "; " + text
+	}
+	return ""
+}
+
 // waitsMost is how many reasons a line of status names.
 const waitsMost = 3
 

@@ -72,6 +72,8 @@ func (b *builder) use(at Pos, s schema.Status, what, doc string) bool {
 	switch s {
 	case schema.Later:
 		b.notice(at, NotHonoured, "%s has no effect%s", what, doc)
+	case schema.Astray:
+		b.notice(at, Warning, "%s has no effect%s; messages do not go where, or when, it says", what, doc)
 	case schema.Restricts:
 		b.notice(at, Restricting, "%s restricts access and has no effect%s", what, doc)
 	case schema.Refused:

@@ -139,7 +139,7 @@ func TestXMLMistakesAreOneLineWithPlace(t *testing.T) {
 	deep := strings.Repeat("<a>", maxXMLDepth+1)
 	for text, want := range map[string]string{
 		"":      "f.xml:1:1: no element: this is no configuration",
-		"hello": "f.xml:1:1: text outside of any element",
+		"hello": "f.xml:1:1: text outside of any element; is this an XML file?",
 		"<broker>": "f.xml:1:9: the end of the file where <broker> of line 1 is " +
 			"still open; did you mean </broker>?",
 		"<broker>\n <b></broker>": "f.xml:2:5: </broker> where <b> of line 2 is still open; " +

@@ -172,7 +172,7 @@ func (r *reader) token(t xml.Token, start, end int) error {
 		if len(r.stack) > 0 {
 			r.stack[len(r.stack)-1].text += string(t)
 		} else if strings.TrimSpace(string(t)) != "" {
-			return Problem{r.pos(start), "text outside of any element"}
+			return Problem{r.pos(start), "text outside of any element; is this an XML file?"}
 		}
 	case xml.Directive:
 		if bytes.ContainsAny(t, "[<") {

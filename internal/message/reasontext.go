@@ -7,7 +7,7 @@ type reasonText struct {
 }
 
 var reasonTexts = map[Reason]reasonText{
-	NoConsumer:      {"no consumer", "a consumer, here or on a broker that a bridge leads to"},
+	NoConsumer:      {"no consumer", "a consumer, here or where a bridge takes them"},
 	NoDemand:        {"no demand from peers", ""},
 	DemandUnseen:    {"a peer's demand is not seen", ""},
 	DemandRefused:   {"this broker takes no subscription of a bridge", ""},

@@ -14,28 +14,77 @@ import (
 // home is where Debian's package activemq puts its jars.
 const home = "/usr/share/activemq"
 
+// java says why there is no JDK, "" when there is one.
+func java() string {
+	for _, program := range []string{"java", "javac"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return program + " is not in the PATH"
+		}
+	}
+	return ""
+}
+
+// activeMQ gives the folder of a real ActiveMQ, or says why there is none.
+func activeMQ() (folder, why string) {
+	if why := java(); why != "" {
+		return "", why
+	}
+	folder = os.Getenv("ACTIVEMQ_HOME")
+	if folder == "" {
+		folder = home
+	}
+	if _, err := os.Stat(filepath.Join(folder, "bin", "activemq.jar")); err != nil {
+		return "", err.Error()
+	}
+	return folder, ""
+}
+
+// jars gives a folder of jars that scripts/deps.sh makes, or says why there is none.
+func jars(name string) (folder, why string) {
+	if why := java(); why != "" {
+		return "", why
+	}
+	folder = filepath.Join(Cache(), name)
+	if _, err := os.Stat(filepath.Join(folder, ".stamp")); err != nil {
+		return "", err.Error()
+	}
+	return folder, ""
+}
+
+// root says why this is not the superuser.
+func root() string {
+	if os.Geteuid() != 0 {
+		return "this process does not run as root"
+	}
+	return ""
+}
+
+// Missing gives a line for each thing that tests need and the machine lacks.
+func Missing() (lines []string) {
+	_, activemq := activeMQ()
+	_, jms6 := jars("jms6")
+	_, joram := jars("joram")
+	for _, x := range [][2]string{{"Java", java()}, {"ActiveMQ", activemq}, {"JMS6", jms6},
+		{"Joram", joram}, {"Root", root()}} {
+		if x[1] != "" {
+			lines = append(lines, "need."+x[0]+": "+x[1])
+		}
+	}
+	return lines
+}
+
 // Java asks for a JDK: java and javac in the PATH.
 func Java(t testing.TB) {
 	t.Helper()
-	for _, program := range []string{"java", "javac"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing(t, "Java", program+" is not in the PATH")
-		}
-	}
+	require(t, "Java", java())
 }
 
 // ActiveMQ asks for Java and the jars of a real ActiveMQ 5.17 and returns their folder:
 // $ACTIVEMQ_HOME if set, else Debian's.
 func ActiveMQ(t testing.TB) string {
 	t.Helper()
-	Java(t)
-	folder := os.Getenv("ACTIVEMQ_HOME")
-	if folder == "" {
-		folder = home
-	}
-	if _, err := os.Stat(filepath.Join(folder, "bin", "activemq.jar")); err != nil {
-		missing(t, "ActiveMQ", err.Error())
-	}
+	folder, why := activeMQ()
+	require(t, "ActiveMQ", why)
 	return folder
 }
 
@@ -43,32 +92,23 @@ func ActiveMQ(t testing.TB) string {
 // folder.
 func JMS6(t testing.TB) string {
 	t.Helper()
-	return jars(t, "JMS6", "jms6")
+	folder, why := jars("jms6")
+	require(t, "JMS6", why)
+	return folder
 }
 
 // Joram asks for Java and the jars of the JMS conformance tests and returns their folder.
 func Joram(t testing.TB) string {
 	t.Helper()
-	return jars(t, "Joram", "joram")
-}
-
-// jars asks for Java and a folder of jars that scripts/deps.sh makes.
-func jars(t testing.TB, what, name string) string {
-	t.Helper()
-	Java(t)
-	folder := filepath.Join(Cache(), name)
-	if _, err := os.Stat(filepath.Join(folder, ".stamp")); err != nil {
-		missing(t, what, err.Error())
-	}
+	folder, why := jars("joram")
+	require(t, "Joram", why)
 	return folder
 }
 
 // Root asks for the rights of the superuser, for network namespaces and small file systems.
 func Root(t testing.TB) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		missing(t, "Root", "this process does not run as root")
-	}
+	require(t, "Root", root())
 }
 
 // ShortDir gives a folder for sockets, whatever TMPDIR is: their paths have a limit of about 100
@@ -119,10 +159,14 @@ func Cache() string {
 	return filepath.Join(folder, "hopwire")
 }
 
-func missing(t testing.TB, what, why string) {
+// require ends a test when there is a reason why something is missing.
+func require(t testing.TB, what, why string) {
 	t.Helper()
-	if os.Getenv("CI") == "true" {
+	switch {
+	case why == "":
+	case os.Getenv("CI") == "true":
 		t.Fatalf("need.%s: %s; with CI=true this is a failure; run: make deps", what, why)
+	default:
+		t.Skipf("need.%s: %s; to install it run: make deps", what, why)
 	}
-	t.Skipf("need.%s: %s; to install it run: make deps", what, why)
 }

@@ -117,11 +117,11 @@ var destinationElements = []*Element{
 		many("virtualDestinations", Honoured, "the rules", "virtualTopic", "compositeQueue",
 			"compositeTopic"),
 	}},
-	{Name: "virtualTopic", Status: Later, Doc: "a topic whose subscribers are queues",
+	{Name: "virtualTopic", Status: Astray, Doc: "a topic whose subscribers are queues",
 		Attributes: virtualTopicAttributes},
-	{Name: "compositeQueue", Status: Later, Doc: "a queue that forwards",
+	{Name: "compositeQueue", Status: Astray, Doc: "a queue that forwards",
 		Attributes: compositeAttributes, Properties: compositeProperties},
-	{Name: "compositeTopic", Status: Later, Doc: "a topic that forwards",
+	{Name: "compositeTopic", Status: Astray, Doc: "a topic that forwards",
 		Attributes: compositeAttributes, Properties: compositeProperties},
 	{Name: "filteredDestination", Status: Later,
 		Doc: "a target with a selector", Attributes: []Attribute{
@@ -131,7 +131,7 @@ var destinationElements = []*Element{
 			attr("filter", Object, "", Refused, "use selector"),
 			attr("destination", Object, "", Refused, "use queue or topic"),
 		}},
-	{Name: "mirroredQueue", Status: Later, Doc: "every queue is mirrored to a topic",
+	{Name: "mirroredQueue", Status: Astray, Doc: "every queue is mirrored to a topic",
 		Attributes: []Attribute{
 			attr("prefix", Text, "VirtualTopic.Mirror.", Later, ""),
 			attr("postfix", Text, "", Later, ""),

@@ -19,6 +19,8 @@ made from the table that the reader itself uses.
 * **tolerated**: accepted; there is nothing here that it could act on.
 * **not honoured**: accepted and listed at start, with its line, when a file sets it to something
   else than its default.
+* **not honoured, messages go astray**: the same, as a warning: they do not go where, or when, it
+  says.
 * **not honoured, restricts access**: a file that sets it is refused, unless --ignore-security.
 * **refused**: an error.
 

@@ -17,6 +17,9 @@ const (
 	Tolerated
 	// Later settings are not honoured: each one that is used is listed at start.
 	Later
+	// Astray settings are not honoured, and messages do not go where, or when, they say: each one
+	// that is used is a warning.
+	Astray
 	// Restricts marks settings that would restrict access and are not honoured: a broker refuses
 	// to start with them unless told to ignore security.
 	Restricts
@@ -26,7 +29,8 @@ const (
 
 // String returns the word used in the reference.
 func (s Status) String() string {
-	return [...]string{"honoured", "tolerated", "not honoured", "not honoured, restricts access",
+	return [...]string{"honoured", "tolerated", "not honoured", "not honoured, messages go astray",
+		"not honoured, restricts access",
 		"refused"}[s]
 }
 
