@@ -79,8 +79,8 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 	var all, settled atomic.Int64
 	err = parallel(ctx, "consumer", c.Threads, func(one context.Context, name string) error {
 		started := time.Now()
-		n, acked, err := c.receive(one, conn, from, mode, name, limit, func(text string) error {
-			return out.printf("%s: %s\n", name, seen(text))
+		n, acked, err := c.receive(one, conn, from, mode, name, limit, func(m *client.Message) error {
+			return out.printf("%s: %s\n", name, c.text(m, seen))
 		})
 		all.Add(n)
 		settled.Add(acked)
@@ -117,7 +117,7 @@ func (c *consumerCommand) mode() (client.AckMode, error) {
 
 // receive takes the messages of one thread and counts them.
 func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *client.Destination,
-	mode client.AckMode, name string, limit int64, show func(string) error,
+	mode client.AckMode, name string, limit int64, show func(*client.Message) error,
 ) (n, settled int64, err error) {
 	batch := c.BatchSize
 	switch mode {
@@ -162,7 +162,7 @@ func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *
 			break
 		}
 		last = m
-		if err := show(c.text(m)); err != nil {
+		if err := show(m); err != nil {
 			return n, settled, err
 		}
 		n++
@@ -207,22 +207,22 @@ func settle(ctx context.Context, session *client.Session, m *client.Message) err
 	return m.Ack()
 }
 
-// text is what is shown of a message.
-func (c *consumerCommand) text(m *client.Message) string {
+// text is what is shown of a message; seen is what is shown of a text that was sent.
+func (c *consumerCommand) text(m *client.Message, seen func(string) terminal.Text) terminal.Text {
 	body, err := m.Body()
 	if err != nil {
-		return fmt.Sprintf("[%s %s: %v]", m.Kind(), m.ID, err)
+		return shown(fmt.Sprintf("[%s %s: %v]", m.Kind(), m.ID, err))
 	}
 	switch body := body.(type) {
 	case string:
-		return body
+		return seen(body)
 	case []byte:
 		if c.BytesAsText {
-			return string(body)
+			return seen(string(body))
 		}
-		return fmt.Sprintf("[%s of %s]", m.Kind(), plural.Of(int64(len(body)), "byte"))
+		return shown(fmt.Sprintf("[%s of %s]", m.Kind(), plural.Of(int64(len(body)), "byte")))
 	case nil:
-		return "[" + m.Kind() + "]"
+		return shown("[" + m.Kind() + "]")
 	}
-	return fmt.Sprintf("[%s %s]", m.Kind(), plain(body))
+	return shown(fmt.Sprintf("[%s %s]", m.Kind(), plain(body)))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"hopwire/client"
+	"hopwire/openwire/primitive"
 	"hopwire/test/interop/broker"
 	"hopwire/test/need"
 )
@@ -62,6 +63,15 @@ func hostileClient(t *testing.T, url string) {
 	if err := producer.Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
+	if m, err = client.NewMap(primitive.Map{{Key: hostile, Value: hostile}}); err != nil {
+		t.Fatal(err)
+	}
+	if producer, err = session.Producer(t.Context(), client.Queue("MAPS")); err != nil {
+		t.Fatal(err)
+	}
+	if err := producer.Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestNoNameOfOthersReachesTheTerminalAsItIs(t *testing.T) {
@@ -83,6 +93,7 @@ func TestNoNameOfOthersReachesTheTerminalAsItIs(t *testing.T) {
 		{"consumer", at, "--wait", "100ms", "--selector", "a = 'b' " + hostile, hostile},
 		{"consumer", at, "--wait", "100ms", "--ackMode", hostile, hostile},
 		{"consumer", at, "--clientId", hostile, "--wait", "100ms", hostile},
+		{"consumer", at, "--messageCount", "1", "MAPS"},
 		{"browse", amq, hostile}, {"browse", amq, "no" + hostile}, {"browse", amq, "topic:" + hostile},
 		{"purge", hostile + "x"}, {"purge", hostile},
 		{"delete", hostile}, {"delete", "x" + hostile},

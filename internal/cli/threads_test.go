@@ -42,7 +42,7 @@ func TestAThreadThatIsThroughKeepsNothing(t *testing.T) {
 	c := &consumerCommand{BatchSize: 10, Wait: span{10 * time.Second}}
 	for _, name := range []string{"consumer-1", "consumer-2"} {
 		n, _, err := c.receive(t.Context(), conn, client.Queue("Q"), client.AutoAck, name, 5,
-			func(string) error { return nil })
+			func(*client.Message) error { return nil })
 		if n != 5 || err != nil {
 			t.Errorf("%s: %d of 5, %v", name, n, err)
 		}
