@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
@@ -55,7 +56,8 @@ func (b *Broker) Explain(name message.Destination, id *message.MessageID,
 		done(b.explainAbsent(name, id))
 		return
 	}
-	e := &explainer{b: b, named: d, id: id, done: done, rows: map[rowKey]*ExplainRow{}}
+	e := &explainer{b: b, now: b.env.Mono(), named: d, id: id, done: done,
+		rows: map[rowKey]*ExplainRow{}}
 	if d.queue != nil {
 		e.todo = []*destination{d}
 	}
@@ -88,6 +90,7 @@ type rowKey struct {
 
 type explainer struct {
 	b      *Broker
+	now    time.Duration  // since when ages are told: one for all, as they are compared
 	named  *destination   // what was asked about
 	todo   []*destination // the queues that are left
 	d      *destination   // the queue that is looked at
@@ -315,7 +318,7 @@ func (e *explainer) add(r message.Reason, who string, c *queue.Copy) *ExplainRow
 	}
 	row.last = c
 	row.Count++
-	row.Oldest.add(Oldest{ID: c.Message.ID, Age: e.b.env.Mono() - c.Arrived})
+	row.Oldest.add(Oldest{ID: c.Message.ID, Age: e.now - c.Arrived})
 	return row
 }
 
@@ -387,7 +390,7 @@ func (e *explainer) parkedRow(k class) *ExplainRow {
 }
 
 func (e *explainer) oldestParked(a *arrival) Oldest {
-	return Oldest{ID: a.m.ID, Age: e.b.env.Mono() - a.wait.since}
+	return Oldest{ID: a.m.ID, Age: e.now - a.wait.since}
 }
 
 func (e *explainer) finish() {

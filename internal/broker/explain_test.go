@@ -254,3 +254,18 @@ func TestARowSaysWhereItsConsumerIsAndWhatItSelects(t *testing.T) {
 		t.Errorf("explained as %+v", x.Rows)
 	}
 }
+
+// The oldest of several that came at one time is the first of them, though the clock goes on while
+// they are looked at.
+func TestTheOldestIsTheFirst(t *testing.T) {
+	h := open(t, nil, nil)
+	p := h.connect("p", "p", "", nil)
+	for i := range int64(5) {
+		p.produce("p", queueQ, i+1)
+	}
+	at := h.now
+	h.mono = func() time.Duration { at++; return at }
+	if x := h.explain(queueQ); len(x.Rows) != 1 || x.Rows[0].Oldest.ID.Sequence != 1 {
+		t.Errorf("%+v", x.Rows)
+	}
+}

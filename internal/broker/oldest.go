@@ -51,7 +51,7 @@ func (e *explainer) oldestStored() Oldest {
 	if e.first == nil || !e.d.queue.InStore(e.first.Seq) {
 		return Oldest{Unknown: true}
 	}
-	return Oldest{ID: e.first.Message.ID, Age: e.b.env.Mono() - e.first.Arrived, Unknown: e.unread}
+	return Oldest{ID: e.first.Message.ID, Age: e.now - e.first.Arrived, Unknown: e.unread}
 }
 
 // page gives each what can be read of the next page of what is in the store alone; end is called

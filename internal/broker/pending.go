@@ -215,7 +215,7 @@ func (e *explainer) listeners() {
 			row := e.row(message.WindowFull, who(s))
 			row.Address = s.conn.remote.Address
 			row.Count++
-			row.Oldest.add(Oldest{ID: it.m.ID, Age: e.b.env.Mono() - e.b.arrivedBefore(it.m)})
+			row.Oldest.add(Oldest{ID: it.m.ID, Age: e.now - e.b.arrivedBefore(it.m)})
 		}
 	}
 }

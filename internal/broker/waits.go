@@ -23,17 +23,18 @@ func (d *destination) waits(b *Broker, budget *int) []message.Reason {
 		return nil
 	}
 	counts := map[message.Reason]int{}
-	if d.queue.Pending() > d.queue.Damage().Count && len(d.queue.Slots()) == 0 {
-		counts[message.NoConsumer]++
-	} else if n := min(waitsOfQueue, *budget); n > 0 {
-		e := &explainer{b: b, d: d, rows: map[rowKey]*ExplainRow{}}
+	if n := min(waitsOfQueue, *budget); n > 0 {
+		e := &explainer{b: b, now: b.env.Mono(), d: d, rows: map[rowKey]*ExplainRow{}}
 		d.queue.Oldest(n, func(c *queue.Copy) {
-			*budget -= len(d.queue.Slots())
+			*budget -= max(1, len(d.queue.Slots()))
 			e.look(c)
 		})
 		for k, row := range e.rows {
 			counts[k.reason] += int(row.Count)
 		}
+	}
+	if len(counts) == 0 && d.queue.Pending() > d.queue.Damage().Count && len(d.queue.Slots()) == 0 {
+		counts[message.NoConsumer]++
 	}
 	out := slices.SortedFunc(maps.Keys(counts), func(x, y message.Reason) int {
 		return cmp.Or(counts[y]-counts[x], cmp.Compare(x, y))

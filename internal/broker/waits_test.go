@@ -3,6 +3,7 @@ package broker
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"hopwire/internal/message"
 )
@@ -26,6 +27,13 @@ func TestAStatusTellsWhyTheOldestMessagesWait(t *testing.T) {
 	}
 	if got := h.waitsOf(q); !slices.Equal(got, []message.Reason{message.NoConsumer}) {
 		t.Errorf("without a consumer: %v", got)
+	}
+	short := p.mail("p", queueNamed("short"), 1)
+	short.Expiration = h.Wall() + 1000
+	p.do(short)
+	h.pass(2 * time.Second)
+	if got := h.waitsOf(queueNamed("short")); !slices.Equal(got, []message.Reason{message.Expired}) {
+		t.Errorf("when it is expired: %v", got)
 	}
 	g := h.connect("g", "g", "", nil)
 	c := message.ConsumerID{Connection: g.cid("g"), Session: 1, Value: 1}
