@@ -233,7 +233,7 @@ func (s *Setup) openStore(ctx context.Context, c *config.Broker,
 	slave := newSlave(ctx, s)
 	st, err := disk.Open(slave.ctx, disk.Options{Dir: c.Persistence.Directory,
 		LimitBytes: storeLimit(c), NoWait: s.options.NoWait, OnWait: slave.wait, OnFatal: fatal,
-		OnFull:    func(line string) { s.options.Log.Error(line) },
+		OnFull:    slave.full,
 		OnRoom:    func() { s.options.Log.Warn("the store has room again") },
 		OnWarning: func(line string) { s.options.Log.Warn(line) },
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 
 	"hopwire/internal/manage"
 	"hopwire/internal/manage/control"
@@ -15,16 +16,20 @@ import (
 // slave.
 var ErrStopped = errors.New("stopped while it waited as slave")
 
-// slave is a broker that may have to wait for its data folder. While it does, it answers on a
-// control socket of its own; that in the folder is the holder's.
+// slave is a broker that may have to wait for its data folder, or for space there. While it does,
+// it answers on a control socket of its own; that in the folder is the holder's.
 type slave struct {
 	setup  *Setup
 	log    *slog.Logger
 	ctx    context.Context //nolint:containedctx // of the wait, which Stop ends
 	cancel context.CancelCauseFunc
-	line   string // what it waits for; "" when it does not
 	server *control.Server
 	group  *rungroup.Group
+
+	mu    sync.Mutex
+	line  string // what it waits for; "" when it does not
+	waits bool   // for the folder
+	over  bool   // the store is open, or will not be
 }
 
 func newSlave(ctx context.Context, s *Setup) *slave {
@@ -35,9 +40,37 @@ func newSlave(ctx context.Context, s *Setup) *slave {
 
 // wait begins the wait; line names the folder and who holds it.
 func (x *slave) wait(line string) {
-	x.line = line
 	x.log.Info("waiting as slave", "folder", x.setup.Folder(), "what", line)
 	x.setup.options.OnWait(line)
+	x.note(line, true)
+}
+
+// full notes that the disk is full, on any goroutine: a store that is being opened waits.
+func (x *slave) full(line string) {
+	x.log.Error(line)
+	x.note(line, false)
+}
+
+// note notes what is waited for, unless the wait is over, and answers from now on.
+func (x *slave) note(line string, forFolder bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return
+	}
+	x.line, x.waits = line, x.waits || forFolder
+	if x.server == nil {
+		x.listen()
+	}
+}
+
+func (x *slave) waitsFor() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.line
+}
+
+func (x *slave) listen() {
 	server, socket, err := control.Listen(x.setup.Name(), "", x)
 	if err != nil {
 		x.log.Warn("hopwire status will not list this slave", "error", err)
@@ -50,16 +83,20 @@ func (x *slave) wait(line string) {
 // end ends the wait and gives the outcome of opening the store.
 func (x *slave) end(err error) error {
 	defer x.cancel(nil)
-	if x.server != nil {
-		_ = bounded(func(ctx context.Context) error { x.server.Close(ctx); return nil })
+	x.mu.Lock()
+	x.over = true
+	server := x.server
+	x.mu.Unlock()
+	if server != nil {
+		_ = bounded(func(ctx context.Context) error { server.Close(ctx); return nil })
 		if lost := x.group.Wait(); lost != nil {
 			x.log.Warn("the control socket of a slave", "error", lost)
 		}
 	}
 	switch {
-	case x.line != "" && err == nil:
+	case x.waits && err == nil:
 		x.log.Info("took over", "folder", x.setup.Folder())
-	case x.line != "":
+	case x.waits:
 		why := err
 		if cause := context.Cause(x.ctx); cause != nil {
 			why = cause // the log has told what it waited for
@@ -70,37 +107,37 @@ func (x *slave) end(err error) error {
 }
 
 // Presence implements manage.Subject.
-func (x *slave) Presence() *manage.Presence { return &manage.Presence{Waits: x.line} }
+func (x *slave) Presence() *manage.Presence { return &manage.Presence{Waits: x.waitsFor()} }
 
 // Status implements manage.Subject.
 func (x *slave) Status(context.Context) (*manage.Status, error) {
 	return &manage.Status{Broker: x.setup.Name(), Version: Version, PID: pid,
-		Position: x.setup.options.Position, DataFolder: absolute(x.setup.Folder()), Waits: x.line}, nil
+		Position: x.setup.options.Position, DataFolder: absolute(x.setup.Folder()), Waits: x.waitsFor()}, nil
 }
 
 // Explain implements manage.Subject.
 func (x *slave) Explain(context.Context, string, string) (*manage.Explanation, error) {
-	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
+	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.waitsFor())
 }
 
 // Decide implements manage.Subject.
 func (x *slave) Decide(context.Context, string, bool) error {
-	return message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
+	return message.Errorf(message.Unavailable, "it does not run yet: %s", x.waitsFor())
 }
 
 // Purge implements manage.Subject.
 func (x *slave) Purge(context.Context, string) (*manage.Purged, error) {
-	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
+	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.waitsFor())
 }
 
 // Remove implements manage.Subject.
 func (x *slave) Remove(context.Context, string) (*manage.Removed, error) {
-	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
+	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.waitsFor())
 }
 
 // RemoveDurable implements manage.Subject.
 func (x *slave) RemoveDurable(context.Context, string, string) (*manage.Removed, error) {
-	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.line)
+	return nil, message.Errorf(message.Unavailable, "it does not run yet: %s", x.waitsFor())
 }
 
 // Stop implements manage.Subject.

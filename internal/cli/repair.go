@@ -54,7 +54,11 @@ func (c *repairCommand) Run(ctx context.Context, s *streams) error {
 // tellRepaired tells what became of a store.
 func tellRepaired(out io.Writer, setup *hopwire.Setup, r *hopwire.Repaired) {
 	terminal.Fprintf(out, "broker %s, store %s", setup.Name(), setup.Folder())
-	if r.Kept == "" {
+	switch {
+	case r.Kept == "" && r.Format != "":
+		terminal.Fprintf(out, ": %s; nothing else was damaged\n", r.Format)
+		return
+	case r.Kept == "":
 		terminal.Fprintln(out, ": nothing to repair")
 		return
 	}
@@ -74,6 +78,9 @@ func tellRepaired(out io.Writer, setup *hopwire.Setup, r *hopwire.Repaired) {
 		default:
 			whole++
 		}
+	}
+	if r.Format != "" {
+		terminal.Fprintf(out, "  %s\n", r.Format)
 	}
 	for _, line := range r.Others {
 		terminal.Fprintf(out, "  %s\n", line)

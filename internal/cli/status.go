@@ -114,7 +114,7 @@ func inOrder(all []*manage.Status) {
 
 func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	if st.Waits != "" {
-		terminal.Fprintf(out, "broker %s  %s  pid %d  slave: %s\n", st.Broker, st.Version, st.PID,
+		terminal.Fprintf(out, "broker %s  %s  pid %d  waits: %s\n", st.Broker, st.Version, st.PID,
 			st.Waits)
 		return
 	}

@@ -29,8 +29,8 @@ func TestTheLogTellsOfABrokersLifeAndStatusOfItsSlave(t *testing.T) {
 		`.* msg=ready broker=lock\n`, pid))
 	slave := d.start(file)
 	slave.fits(fmt.Sprintf(` msg="waiting as slave" broker=lock folder=\S+ what="[^"]*%d`, pid))
-	d.run(0, fmt.Sprintf(`(?s)broker lock .* pid %d  up .*broker lock .* pid %d  slave: store .*%d`+
-		`|pid %[2]d  slave: store .*%[1]d.*broker lock .* pid %[1]d  up `, pid,
+	d.run(0, fmt.Sprintf(`(?s)broker lock .* pid %d  up .*broker lock .* pid %d  waits: store .*%d`+
+		`|pid %[2]d  waits: store .*%[1]d.*broker lock .* pid %[1]d  up `, pid,
 		slave.cmd.Process.Pid, pid), "status")
 	idle := d.start(file)
 	idle.says("waiting as slave")

@@ -84,6 +84,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	if err == nil {
 		s.space.logs.Add(int64(b.Len()))
 		s.space.used.Add(int64(b.Len()))
+		s.applying.Store(true)
 		err = s.inWriter(func() error {
 			if err := s.raiseFormat(a.format); err != nil {
 				return err
@@ -93,6 +94,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 		if s.hasFailed() {
 			return s.failure // and the batch is left to pebble, which may still be at it
 		}
+		s.applying.Store(false)
 	}
 	if err == nil {
 		a.publish()

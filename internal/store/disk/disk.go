@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -31,7 +32,8 @@ type Store struct {
 	watch    *rungroup.Group    // those that watch space and tidy
 	still    context.CancelFunc // ends them
 	tidier   tidier
-	apply    applier // belongs to Apply, as format does
+	apply    applier     // belongs to Apply, as format does
+	applying atomic.Bool // a batch is being written, or was when the store failed
 
 	format int // of the folder
 
@@ -77,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.lock, err = o.acquire(ctx); err != nil {
 		return nil, err
 	}
-	if err = s.open(fs); err != nil {
+	if err = s.open(ctx, fs); err != nil {
 		s.unlockUnlessFailed()
 		return nil, err
 	}
@@ -85,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 // open does what is left once the folder is ours.
-func (s *Store) open(fs vfs.FS) error {
+func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 	err := settle(fs, s.opts.Dir)
 	if err != nil {
 		return message.Errorf(message.Unavailable, "store %s: cannot end a repair: %w", s.opts.Dir, err)
@@ -101,6 +103,7 @@ func (s *Store) open(fs vfs.FS) error {
 	s.opts.fit(fs)
 	s.space = newSpace(fs, &s.opts, s.fail)
 	s.fs = patientFS{fs, s.space, &suspects{stop: s.space.stop, tell: s.damaged}, nil}
+	opened := context.AfterFunc(ctx, s.space.halt)
 	s.schedule = newSchedule(s.fs.suspects.stays)
 	s.run.Go("store write", s.writeAll)
 	err = s.inWriter(func() (err error) {
@@ -119,8 +122,11 @@ func (s *Store) open(fs vfs.FS) error {
 	if err == nil {
 		err = s.loadHeaders()
 	}
+	if !opened() && err == nil {
+		err = message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, context.Cause(ctx))
+	}
 	if err != nil {
-		close(s.space.stop)
+		s.space.halt()
 		s.still()
 		close(s.jobs)
 		if s.db != nil && !s.hasFailed() {
@@ -173,6 +179,11 @@ func (s *Store) inWriter(f func() error) error {
 // fail ends the store: from now on nothing is confirmed.
 func (s *Store) fail(err error) {
 	s.failOnce.Do(func() {
+		if errors.Is(err, errHalted) { // nobody has to end it
+			s.failure = message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
+			close(s.failed)
+			return
+		}
 		s.failure = message.Errorf(message.Unavailable,
 			"store %s: the disk failed, nothing can be stored: %w", s.opts.Dir, err)
 		close(s.failed)
@@ -250,7 +261,7 @@ func (s *Store) Close() (err error) {
 }
 
 func (s *Store) close() error {
-	close(s.space.stop) // lets go what waits for space
+	s.space.halt()
 	s.still()
 	idle := make(chan struct{})
 	s.run.Go("store close", func(context.Context) error {
@@ -263,16 +274,26 @@ func (s *Store) close() error {
 	select {
 	case <-idle:
 	case <-s.failed: // a read may wait forever for what pebble holds
-		return s.failure
+		return s.left()
 	}
 	err := s.inWriter(func() error {
 		return errors.Join(s.watch.Wait(), s.db.Close(), s.fs.known.close())
 	})
 	if s.hasFailed() {
-		return s.failure
+		return s.left()
 	}
 	close(s.jobs)
 	return errors.Join(err, s.run.Wait(), s.lock.Close())
+}
+
+// left gives the outcome of a Close that cannot end what pebble does. Where that only waits for
+// space nothing is lost: the logs have it, and the next open goes on.
+func (s *Store) left() error {
+	if errors.Is(s.failure, errHalted) && !s.applying.Load() {
+		s.warn("the disk is full: the next start writes what the logs have into tables")
+		return nil
+	}
+	return s.failure
 }
 
 func (s *Store) hasFailed() bool {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -33,3 +34,23 @@ func Heap(s *Store) (fails int64, amp int) {
 
 // Levels tells what the levels hold.
 func Levels(s *Store) string { return s.db.Metrics().String() }
+
+// Chunks gives how much of a log or manifest is chunks of its own, before what a log that was used
+// again has of its last use.
+func Chunks(b []byte) (at int) {
+	num := uint32(0)
+	if int(b[6]) >= typeTrailer {
+		num = binary.LittleEndian.Uint32(b[numberAt:])
+	}
+	for at < len(b) {
+		rest := b[at:min(len(b), at-at%chunkBlock+chunkBlock)]
+		c, v := chunkAt(rest, num)
+		if v == blank {
+			c.size = len(rest)
+		} else if v != whole {
+			break
+		}
+		at += c.size
+	}
+	return at
+}

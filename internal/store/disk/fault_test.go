@@ -240,6 +240,66 @@ func TestCloseDoesNotWaitForSpace(t *testing.T) {
 	}
 }
 
+// What only waits for space at the end is in the logs: nobody has lost anything, and nothing failed.
+func TestACloseOnAFullDiskLeavesItsTablesToTheNextStart(t *testing.T) {
+	d := newFaultyDisk()
+	s := d.open(t)
+	if err := newLoader(s).put(10); err != nil {
+		t.Fatal(err)
+	}
+	none := func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".sst") {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	d.set(none)
+	go func() { _ = disk.Flush(s) }()
+	<-d.full
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	d.opts.FS = d.mem.CrashClone(vfs.CrashCloneCfg{}) // its lock stays
+	mem := roomy(d.opts.FS.(*vfs.MemFS))
+	d.opts.FS = mem
+	s = d.open(t)
+	if h, err := s.Headers(); err != nil || h[0].Count != 10 {
+		t.Errorf("%v, %v", h, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(d.fatal) > 0 {
+		t.Error(<-d.fatal)
+	}
+}
+
+// An open that waits for space ends with its context.
+func TestAnOpenThatWaitsForSpaceCanBeEnded(t *testing.T) {
+	d := newFaultyDisk()
+	d.set(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWrite && strings.Contains(op.Path, "/db/") {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := disk.Open(ctx, d.opts)
+		done <- err
+	}()
+	<-d.full
+	cancel()
+	if err := <-done; message.KindOf(err) != message.Unavailable ||
+		!strings.Contains(err.Error(), "waited for space") {
+		t.Error(err)
+	}
+	if len(d.fatal) > 0 {
+		t.Error(<-d.fatal)
+	}
+}
+
 func TestBelowTheReserveItIsFullBelowHalfOfItPutsAreRefused(t *testing.T) {
 	d := newFaultyDisk()
 	s := d.open(t)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -32,17 +31,20 @@ const (
 )
 
 // checkFormat gives the format of a folder. It refuses the one of a newer program, and marks a new
-// one.
+// one. The format is marked when there is a note beside pebble's files: a folder that has the one
+// without the other has lost what was in it.
 func checkFormat(fs vfs.FS, dir string) (int, error) {
+	has, err := hasFiles(fs, dir)
+	if err != nil {
+		return 0, message.Errorf(message.Unavailable, "store %s: %w", dir, err)
+	}
 	name := fs.PathJoin(dir, formatName)
 	f, err := fs.Open(name)
-	if os.IsNotExist(err) || errors.Is(err, os.ErrNotExist) {
-		if _, err := fs.Stat(fs.PathJoin(dir, dbName)); err == nil {
-			return 0, message.Errorf(message.Corrupt,
-				"store %s: the file %s is missing beside %s: restore it from a backup",
-				dir, formatName, dbName)
+	if missing(err) {
+		if has == ofPebble {
+			return 0, badFormat(dir, "is missing beside "+dbName)
 		}
-		return formatFirst, writeFormat(fs, dir, formatFirst)
+		return formatFirst, begin(fs, dir)
 	}
 	if err != nil {
 		return 0, message.Errorf(message.Unavailable, "store %s: %w", dir, err)
@@ -55,15 +57,83 @@ func checkFormat(fs vfs.FS, dir string) (int, error) {
 	var n int
 	line := strings.TrimSpace(string(text))
 	if _, err := fmt.Sscanf(line, formatLine+"%d", &n); err != nil {
-		return 0, message.Errorf(message.Corrupt, "store %s: %s says %q: this is no Hopwire store",
-			dir, formatName, line)
+		if has != ofPebble {
+			return 0, message.Errorf(message.Corrupt, "store %s: %s says %q: this is no Hopwire store",
+				dir, formatName, line)
+		}
+		return 0, badFormat(dir, fmt.Sprintf("says %q, which is no format of a store", line))
 	}
 	if n > formatNewest {
 		return 0, message.Errorf(message.IllegalState,
 			"store %s: it has format %d, this program knows up to %d: use the newer program",
 			dir, n, formatNewest)
 	}
+	if has == nothing {
+		return 0, message.Errorf(message.Corrupt, "store %s: %s is empty or missing, and the file %s says"+
+			" that a store was there: put a copy of it in its place, or remove %s to begin with nothing",
+			dir, dbName, formatName, formatName)
+	}
 	return n, nil
+}
+
+func badFormat(dir, what string) error {
+	return message.Errorf(message.Corrupt, "store %s: the file %s %s: run hopwire repair FILE, which"+
+		" makes it anew", dir, formatName, what)
+}
+
+// content is what a folder has of a store.
+type content int
+
+const (
+	nothing  content = iota
+	ofUs             // the note of a store that was never opened
+	ofPebble         // a store
+)
+
+// hasFiles tells what a folder has of a store, its format aside.
+func hasFiles(fs vfs.FS, dir string) (content, error) {
+	names, err := fs.List(fs.PathJoin(dir, dbName))
+	if missing(err) {
+		return nothing, nil
+	}
+	has := nothing
+	for _, name := range names {
+		switch {
+		case strings.HasPrefix(name, manifestPrefix), strings.HasSuffix(name, ".sst"):
+			return ofPebble, nil
+		case name == knownName:
+			has = ofUs
+		}
+	}
+	return has, err
+}
+
+// begin marks a new folder.
+func begin(fs vfs.FS, dir string) error {
+	db := fs.PathJoin(dir, dbName)
+	err := makeDir(fs, db)
+	if err == nil {
+		var k *known
+		if k, err = openKnown(fs, db, note{}); err == nil {
+			err = k.close()
+		}
+	}
+	if err != nil {
+		return message.Errorf(message.Unavailable, "store %s: cannot make it: %w", dir, err)
+	}
+	return writeFormat(fs, dir, formatFirst)
+}
+
+// mendFormat makes the format of a folder anew that has a store and no format that makes sense. It
+// is the newest: which it was is not known, and an older program may not read it.
+func mendFormat(fs vfs.FS, dir string) (n int, told string, err error) {
+	n, err = checkFormat(fs, dir)
+	if has, no := hasFiles(fs, dir); message.KindOf(err) != message.Corrupt || no != nil ||
+		has != ofPebble {
+		return n, "", err
+	}
+	return formatNewest, "the file " + formatName + " made no sense, or was missing, and was made anew",
+		writeFormat(fs, dir, formatNewest)
 }
 
 // raiseFormat keeps older programs from a folder in which they would misread what is to come. It

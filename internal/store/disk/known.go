@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -25,11 +26,15 @@ import (
 // what lies behind may be a write that was cut off.
 //
 // The note of a log is behind: it is made at its first sync, then each time that it is twice as
-// long, and when it is closed.
+// long, and when it is closed. How far it was synced since stands behind the notes, in a place that
+// is written at each sync and synced with the next note: after the end of the process it is right,
+// after the end of the power it may be older, and is never ahead.
 
 const (
-	knownName = "known" // the file, beside pebble's
-	knownSlot = 4096    // it has two of them, which are written in turn: one is always whole
+	knownName = "known"       // the file, beside pebble's
+	knownSlot = 4096          // it has two of them, which are written in turn: one is always whole
+	knownLast = 2 * knownSlot // and behind them lastSize bytes of the log that is written
+	lastSize  = 4 + 8 + 8     // a checksum, its number, and how far it was synced
 	knownLine = "hopwire files "
 
 	manifestPrefix = "MANIFEST-"
@@ -63,8 +68,12 @@ func openKnown(fs vfs.FS, db string, n note) (*known, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err != nil || info.Size() < 2*knownSlot {
-		_, err := f.WriteAt(make([]byte, 2*knownSlot), 0)
+	if info, err := f.Stat(); err != nil || info.Size() < knownLast+lastSize {
+		size := int64(0)
+		if err == nil { // an older program's has no last part
+			size = info.Size()
+		}
+		_, err := f.WriteAt(make([]byte, knownLast+lastSize-size), size)
 		if err := errors.Join(err, f.Sync(), syncDir(fs, db)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
@@ -85,6 +94,29 @@ func (k *known) change(f func(n *note) (changed bool)) {
 	// What is under it does not come back from a failure; see patientFS.
 	_, _ = k.f.WriteAt(slot, int64(k.turn%2)*knownSlot)
 	_ = k.f.Sync()
+}
+
+// last keeps how far the log that is written was synced.
+func (k *known) last(num uint32, size int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, _ = k.f.WriteAt(appendLast(nil, num, size), knownLast)
+}
+
+func appendLast(b []byte, num uint32, size int64) []byte {
+	b = append(b, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint64(b, uint64(num))
+	b = binary.BigEndian.AppendUint64(b, uint64(size))
+	binary.BigEndian.PutUint32(b, crc32.Checksum(b[4:], castagnoli))
+	return b
+}
+
+// lastOf gives what last wrote, 0 when there is nothing that makes sense.
+func lastOf(b []byte) (num uint32, size int64) {
+	if len(b) < lastSize || binary.BigEndian.Uint32(b) != crc32.Checksum(b[4:lastSize], castagnoli) {
+		return 0, 0
+	}
+	return uint32(binary.BigEndian.Uint64(b[4:])), int64(binary.BigEndian.Uint64(b[12:]))
 }
 
 func (k *known) close() error {
@@ -155,10 +187,16 @@ func readSlots(fs vfs.FS, db string) (n note, err error) {
 		return n, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, 2*knownSlot))
-	for slot := range slices.Chunk(data, knownSlot) {
+	data, err := io.ReadAll(io.LimitReader(f, knownLast+lastSize))
+	for slot := range slices.Chunk(data[:min(len(data), knownLast)], knownSlot) {
 		if m, ok := parseNote(slot); ok && m.turn >= n.turn {
 			n = m
+		}
+	}
+	num, size := lastOf(data[min(len(data), knownLast):])
+	for name, noted := range n.durable {
+		if strings.HasSuffix(name, logSuffix) && fileNumber(name) == num {
+			n.durable[name] = max(noted, size)
 		}
 	}
 	return n, err
@@ -251,6 +289,7 @@ func (f *knownFile) synced(size int64, err error) error {
 	f.safe.Store(size)
 	noted := f.noted.Load()
 	if strings.HasSuffix(f.name, logSuffix) && noted > 0 && size < noted+max(noted, knownStep) {
+		f.k.last(fileNumber(f.name), size)
 		return nil
 	}
 	f.note(size)

@@ -166,11 +166,22 @@ func TestAJavaLockAndOursExcludeEachOther(t *testing.T) {
 	}
 }
 
+func TestAFolderOfSomethingElseIsNotTaken(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "format"), []byte("KahaDB"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true})
+	if err == nil || !strings.Contains(err.Error(), `says "KahaDB": this is no Hopwire store`) {
+		t.Error(err)
+	}
+}
+
 func TestTheFormatOfTheFolderIsHeeded(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
 		{"hopwire store 6\n", "it has format 6, this program knows up to 5: use the newer program"},
-		{"KahaDB", `format says "KahaDB": this is no Hopwire store`},
-		{"", `format says "": this is no Hopwire store`},
+		{"KahaDB", `the file format says "KahaDB", which is no format of a store: run hopwire repair` +
+			` FILE, which makes it anew`},
 	} {
 		dir := t.TempDir()
 		if err := openIn(t, dir, 0).Close(); err != nil {

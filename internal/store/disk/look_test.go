@@ -77,6 +77,9 @@ func TestAnOpenRefusesWhatIsNotAsItWasSynced(t *testing.T) {
 	last := func(b []byte) []byte { b[len(b)-20] ^= 4; return b }
 	early := func(b []byte) []byte { b[20] ^= 4; return b }
 	zero := func(b []byte) []byte { return make([]byte, len(b)) }
+	at := func(thousandths int) func(b []byte) []byte {
+		return func(b []byte) []byte { b[disk.Chunks(b)*thousandths/1000] ^= 4; return b }
+	}
 	for _, c := range []struct {
 		file, want string
 		change     func(b []byte) []byte // nil to remove it
@@ -91,6 +94,10 @@ func TestAnOpenRefusesWhatIsNotAsItWasSynced(t *testing.T) {
 		{"*.log", "has ", cut(3)},
 		{"*.log", "is damaged at byte 0", zero},
 		{"*.log", "is damaged at byte 0", early},
+		{"*.log", "is damaged at byte ", at(600)},
+		{"*.log", "is damaged at byte ", at(970)},
+		{"*.log", "is damaged at byte ", at(999)},
+		{"*.log", "has ", func(b []byte) []byte { return b[:disk.Chunks(b)-1] }},
 		{"*.sst", "file does not exist", nil},
 		{"*.sst", "size mismatch", cut(9)},
 		{"marker.format-version.*", "", nil},
@@ -165,6 +172,56 @@ func TestAnOldNoteIsOfNothing(t *testing.T) {
 	for range 2 { // the second has a note of the first
 		if n, err := countIn(t, dir); err != nil || n != 110 {
 			t.Errorf("%d messages, %v", n, err)
+		}
+	}
+}
+
+// A folder that has a format and no tables has lost them; the format alone is made anew.
+func TestTheFormatAndTheTablesBelongTogether(t *testing.T) {
+	write := func(text string) func(dir string) error {
+		return func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "format"), []byte(text), 0o600)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(dir string) error
+		tell   string
+		cured  bool // by a repair
+	}{
+		{"no tables", func(dir string) error { return os.RemoveAll(filepath.Join(dir, "db")) },
+			"db is empty or missing", false},
+		{"empty", func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, "db")), os.Mkdir(filepath.Join(dir, "db"),
+				0o700))
+		}, "db is empty or missing", false},
+		{"a bit of the format", write("hoqwire store 5\n"), "run hopwire repair FILE", true},
+		{"an empty format", write(""), "run hopwire repair FILE", true},
+		{"no format", func(dir string) error { return os.Remove(filepath.Join(dir, "format")) },
+			"run hopwire repair FILE", true},
+	} {
+		dir := killed(t, 10)
+		if err := c.change(dir); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if n, err := countIn(t, dir); message.KindOf(err) != message.Corrupt ||
+				!strings.Contains(err.Error(), c.tell) {
+				t.Errorf("%s: %d messages, %v", c.name, n, err)
+			}
+		}
+		r, err := disk.Repair(t.Context(), disk.RepairOptions{Dir: dir})
+		if !c.cured {
+			if err == nil {
+				t.Errorf("%s: a repair says %+v", c.name, r)
+			}
+			continue
+		}
+		if err != nil || r.Kept != "" || !strings.Contains(r.Format, "was made anew") {
+			t.Errorf("%s: a repair says %+v, %v", c.name, r, err)
+		}
+		if n, err := countIn(t, dir); err != nil || n != 110 {
+			t.Errorf("%s: %d messages, %v", c.name, n, err)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // A repair opens what an open refuses, and takes what is before the damage and behind it.
 func TestARepairTakesWhatLogAndManifestStillHave(t *testing.T) {
 	flip := func(at int, by byte) func(b []byte) []byte {
-		return func(b []byte) []byte { b[len(b)*at/1000] ^= by; return b }
+		return func(b []byte) []byte { b[disk.Chunks(b)*at/1000] ^= by; return b }
 	}
 	zero := func(b []byte) []byte {
 		clear(b[len(b)*3/10 : len(b)*3/10+4096])
@@ -30,6 +30,8 @@ func TestARepairTakesWhatLogAndManifestStillHave(t *testing.T) {
 		{"a bit of the manifest's begin", "MANIFEST-*", flip(100, 4), 400, 400, "were turned back: 1"},
 		{"a bit of the log", "*.log", flip(300, 16), 400, 400, "were turned back: 1"},
 		{"the log's first bit", "*.log", flip(0, 16), 400, 400, "were turned back: 1"},
+		{"a late bit of the log", "*.log", flip(970, 16), 400, 400, "were turned back: 1"},
+		{"a late byte of the log", "*.log", flip(970, 0x55), 390, 399, "bytes of writes could not be"},
 		{"a byte of the log", "*.log", flip(300, 0x55), 395, 399, "bytes of writes could not be read"},
 		{"a page of the log", "*.log", zero, 392, 398, "bytes of writes could not be read"},
 		{"the log", "*.log", nil, 200, 390, "is missing"},

@@ -22,6 +22,7 @@ type Repaired struct {
 	// Kept is where the tables from before the repair are, with KeptBytes; "" when nothing was
 	// damaged, and nothing done.
 	Kept         string
+	Format       string // what became of the file that tells the format; "" when it is as it was
 	KeptBytes    int64
 	Destinations []RepairedDestination // those that have, or had, messages; by name
 	Others       []string              // what else could not be read
@@ -52,8 +53,11 @@ func Repair(ctx context.Context, o RepairOptions) (*Repaired, error) {
 	if r.fs == nil {
 		r.fs = vfs.Default
 	}
-	if _, err := r.fs.Stat(r.fs.PathJoin(o.Dir, formatName)); err != nil {
-		return nil, message.Errorf(message.NotFound, "store %s: there is none: %w", o.Dir, err)
+	if has, err := hasFiles(r.fs, o.Dir); err != nil || has == nothing {
+		_, no := r.fs.Stat(r.fs.PathJoin(o.Dir, formatName))
+		if no = errors.Join(err, no); no != nil {
+			return nil, message.Errorf(message.NotFound, "store %s: there is none: %w", o.Dir, no)
+		}
 	}
 	lock, holder, err := r.o.tryLock()
 	if errors.Is(err, errInUse) {
@@ -101,7 +105,7 @@ func (r *repair) run() (err error) {
 	if err := settle(r.fs, r.o.Dir); err != nil {
 		return r.error(err)
 	}
-	if r.format, err = checkFormat(r.fs, r.o.Dir); err != nil {
+	if r.format, r.told.Format, err = mendFormat(r.fs, r.o.Dir); err != nil {
 		return err
 	}
 	mended, told, err := mendFiles(r.fs, r.path(dbName))

@@ -22,7 +22,8 @@ type space struct {
 	opts    *Options
 	reserve int64
 	fail    func(error)
-	stop    chan struct{}
+	stop    chan struct{} // closed by halt
+	halted  sync.Once
 	used    atomic.Int64 // bytes that the store takes: as looked at last, and what was written since
 	free    atomic.Int64 // -1 when nobody knows
 	// logs is the size of the write-ahead logs: as it was looked at last, and what was written
@@ -51,6 +52,9 @@ func newSpace(files vfs.FS, o *Options, fail func(error)) *space {
 	s.look()
 	return s
 }
+
+// halt lets go what waits for space.
+func (s *space) halt() { s.halted.Do(func() { close(s.stop) }) }
 
 // Capacity is the size in bytes of the disk that a folder is, or will be, on; 0 when nobody knows.
 func Capacity(dir string) int64 {
@@ -190,8 +194,19 @@ func (s *space) pause() bool {
 	}
 }
 
+// errHalted is of what waited for space when the store was closed, or its opening ended. What was
+// confirmed is in the logs.
+var errHalted = errors.New("it waited for space on the disk, and is closed")
+
 // broken implements patience. Whoever calls it keeps what it holds: nothing more of it happens.
 func (s *space) broken(err error) {
+	select {
+	case <-s.stop:
+		if noSpace(err) {
+			err = errHalted
+		}
+	default:
+	}
 	s.fail(err)
 	select {}
 }
