@@ -112,7 +112,8 @@ func (x *slave) Presence() *manage.Presence { return &manage.Presence{Waits: x.w
 // Status implements manage.Subject.
 func (x *slave) Status(context.Context) (*manage.Status, error) {
 	return &manage.Status{Broker: x.setup.Name(), Version: Version, PID: pid,
-		Position: x.setup.options.Position, DataFolder: absolute(x.setup.Folder()), Waits: x.waitsFor()}, nil
+		Position: x.setup.options.Position, DataFolder: absolute(x.setup.Folder()),
+		Waits: x.waitsFor()}, nil
 }
 
 // Explain implements manage.Subject.

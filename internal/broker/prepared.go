@@ -107,7 +107,8 @@ func (b *Broker) transactions() (out []TransactionStatus) {
 }
 
 // readSends reads what the branch sent, by pages; one that cannot be read is asked for again,
-// unless the broker stops. What is damaged is left out.
+// unless the broker stops. A message that makes no sense is left out. Where the disk gives nothing,
+// a repair may find more: the branch stays as it is.
 func (tx *transaction) readSends(from store.Seq, take func([]store.Stored), through func(error)) {
 	x, b := tx.branch, tx.b
 	if int64(from) > x.stored {
@@ -132,6 +133,10 @@ func (tx *transaction) readSends(from store.Seq, take func([]store.Stored), thro
 				through(nil)
 				return
 			}
+			if i := slices.IndexFunc(page, func(s store.Stored) bool { return s.To > 0 }); i >= 0 {
+				through(tx.unreadable(&page[i]))
+				return
+			}
 			next := page[len(page)-1].Next()
 			take(slices.DeleteFunc(page, func(s store.Stored) bool {
 				if s.Message == nil {
@@ -146,6 +151,16 @@ func (tx *transaction) readSends(from store.Seq, take func([]store.Stored), thro
 			tx.readSends(next, take, through)
 		})
 	})
+}
+
+// unreadable tells of a place on the disk that gives nothing of what the branch sent.
+func (tx *transaction) unreadable(s *store.Stored) error {
+	err := message.Errorf(message.Corrupt, "%s stays prepared: what it sent cannot be read at %s;"+
+		" stop the broker, run hopwire repair FILE, which copies what can be read, and commit then: %w",
+		tx.id, sequences(uint64(s.Seq), uint64(s.To)), s.Damage)
+	tx.b.counts.Reasons[message.Unreadable]++
+	tx.b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Count: 1, Text: err.Error()})
+	return err
 }
 
 // end adds to the batch of a commit that the branch is over; nil is no branch.

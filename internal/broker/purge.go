@@ -45,8 +45,8 @@ func (b *Broker) Purge(name message.Destination, by string, done func(Purged, er
 			return
 		}
 		done(Purged{}, message.Errorf(message.IllegalState, "%s is a topic, which keeps no messages"+
-			" but those of its durable subscriptions; they can all be read, and hopwire remove-durable"+
-			" ends a subscription with what it keeps", name))
+			" but those of its durable subscriptions; as far as they were read they can be, which hopwire"+
+			" explain does, and hopwire remove-durable ends a subscription with what it keeps", name))
 		return
 	case d == nil || d.queue == nil:
 		done(Purged{}, message.Errorf(message.NotFound, "broker %s has no %s", b.opt.Name, name))

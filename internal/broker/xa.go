@@ -179,8 +179,12 @@ func (c *Connection) transactXA(cmd *message.TransactionInfo) {
 func (c *Connection) decide(tx *transaction, cmd *message.TransactionInfo) {
 	done := func(err error) { c.answer(cmd, err) }
 	told := func(err error) {
-		if err == nil { // else the client asks the next broker
+		switch {
+		case err == nil:
 			done(nil)
+		case message.KindOf(err) == message.Corrupt:
+			done(xaError(xaFailed, "%s", err))
+		default: // the broker stops, and the client asks the next one
 		}
 	}
 	isPrepared := tx.branch.state == branchPrepared

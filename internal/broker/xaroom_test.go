@@ -224,6 +224,34 @@ func TestADamagedSendOfABranchIsLeftOut(t *testing.T) {
 	h.over("it is committed")
 }
 
+// Where the disk gives nothing of what a branch sent, its commit would lose what a repair may find.
+func TestABranchOverDamageStaysPrepared(t *testing.T) {
+	h, _ := branched(t)
+	h = h.again()
+	h.disk.Damage(h.b.xa.prepared[0].branch.dest, 2, 3)
+	m := h.connect("m", "m", "", nil)
+	tx := h.b.xa.prepared[0].id
+	for range 2 {
+		if got := m.step(tx, commit2); got != "-3" {
+			t.Fatalf("the commit is answered with %s", got)
+		}
+		var no error
+		h.b.Decide(tx.String(), true, "", func(err error) { no = err })
+		h.turn()
+		if message.KindOf(no) != message.Corrupt || !strings.Contains(no.Error(), "hopwire repair FILE") {
+			t.Errorf("by hand: %v", no)
+		}
+	}
+	if n := len(h.b.xa.prepared); n == 0 {
+		t.Error("it is over")
+	}
+	h.disk.Repair()
+	if got := m.step(tx, commit2); got != "ok" {
+		t.Errorf("when it is repaired, the commit is answered with %s", got)
+	}
+	h.over("it is committed")
+}
+
 func TestWithoutAStoreABranchIsPreparedInMemory(t *testing.T) {
 	h := open(t, nil, func(o *Options) { o.Persistent = false })
 	g, q := h.connect("g", "g", "", nil), queueNamed("q")

@@ -34,8 +34,15 @@ func (b *builder) broker(n *bean) *Broker {
 	for _, d := range n.many("destinations") {
 		out.Destinations = append(out.Destinations, b.destination(d).Destination)
 	}
+	lines := map[string]int{}
 	for _, t := range n.many("transportConnectors") {
 		if t := b.transport(t); t != nil {
+			if line := lines[t.Name]; line > 0 {
+				b.notice(t.Pos, Warning, "a second <transportConnector> is called %s: line %d has one",
+					t.Name, line)
+			} else {
+				lines[t.Name] = t.Pos.Line
+			}
 			out.Transports = append(out.Transports, t)
 		}
 	}

@@ -104,6 +104,9 @@ func (b *builder) bean(n *node, el *schema.Element) *bean {
 	for _, c := range n.children {
 		b.child(out, c)
 	}
+	if text := strings.Join(strings.Fields(n.text), " "); text != "" {
+		b.notice(n.pos, Warning, "text in <%s> has no effect: %.40q", el.Name, text)
+	}
 	return out
 }
 

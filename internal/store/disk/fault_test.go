@@ -240,7 +240,7 @@ func TestCloseDoesNotWaitForSpace(t *testing.T) {
 	}
 }
 
-// What only waits for space at the end is in the logs: nobody has lost anything, and nothing failed.
+// What only waits for space at the end is in the logs: nothing is lost, and nothing failed.
 func TestACloseOnAFullDiskLeavesItsTablesToTheNextStart(t *testing.T) {
 	d := newFaultyDisk()
 	s := d.open(t)

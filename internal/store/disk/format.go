@@ -69,8 +69,8 @@ func checkFormat(fs vfs.FS, dir string) (int, error) {
 			dir, n, formatNewest)
 	}
 	if has == nothing {
-		return 0, message.Errorf(message.Corrupt, "store %s: %s is empty or missing, and the file %s says"+
-			" that a store was there: put a copy of it in its place, or remove %s to begin with nothing",
+		return 0, message.Errorf(message.Corrupt, "store %s: %s is empty or missing, and the file %s"+
+			" says that a store was there: put a copy of it in its place, or remove %s to begin anew",
 			dir, dbName, formatName, formatName)
 	}
 	return n, nil
@@ -132,7 +132,7 @@ func mendFormat(fs vfs.FS, dir string) (n int, told string, err error) {
 		has != ofPebble {
 		return n, "", err
 	}
-	return formatNewest, "the file " + formatName + " made no sense, or was missing, and was made anew",
+	return formatNewest, "the file " + formatName + " made no sense or was missing, and was made anew",
 		writeFormat(fs, dir, formatNewest)
 }
 
