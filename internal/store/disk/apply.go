@@ -63,6 +63,8 @@ func (s *Store) Apply(batches []*store.Batch) error {
 		return err
 	}
 	defer s.end()
+	s.putting.Lock()
+	defer s.putting.Unlock()
 	if slices.ContainsFunc(batches, (*store.Batch).Puts) {
 		size := int64(0)
 		for _, b := range batches {
@@ -201,6 +203,7 @@ func (a *applier) op(op *store.Op) error {
 		return a.deleteMessage(op)
 	case store.SetRedelivery:
 		w := a.of(op.Dest)
+		a.s.notePut(op.Dest, op.Seq)
 		a.s.mu.Lock()
 		w.d.facts.add(op.Seq)
 		a.s.mu.Unlock()
@@ -232,7 +235,6 @@ func (a *applier) op(op *store.Op) error {
 // set, delete and the others cannot fail on a batch that is not indexed.
 func (a *applier) set(key, value []byte)         { _ = a.b.Set(key, value, nil) }
 func (a *applier) delete(key []byte)             { _ = a.b.Delete(key, nil) }
-func (a *applier) singleDelete(key []byte)       { _ = a.b.SingleDelete(key, nil) }
 func (a *applier) rangeDelete(start, end []byte) { _ = a.b.DeleteRange(start, end, nil) }
 
 // needs notes that what is put needs a format.
@@ -309,6 +311,7 @@ func (a *applier) putReference(op *store.Op) {
 }
 
 func (a *applier) notePut(w *work, seq store.Seq) {
+	a.s.notePut(w.id, seq)
 	if w.putLo == w.putHi {
 		w.putLo, w.putHi = seq, seq+1
 		a.put = append(a.put, w)
@@ -339,7 +342,7 @@ func (a *applier) deleteMessage(op *store.Op) error {
 	if op.Expiration != 0 {
 		a.key = expiryKey(a.key[:0],
 			store.ExpiredRef{Dest: op.Dest, Seq: op.Seq, Expiration: op.Expiration})
-		a.singleDelete(a.key)
+		a.delete(a.key)
 	}
 	return nil
 }
@@ -348,6 +351,7 @@ func (a *applier) deleteMessage(op *store.Op) error {
 func (a *applier) publish() {
 	s := a.s
 	s.tidier.removed.Add(a.removed) // a flush that begins from now on has it
+	s.tidier.gone.Add(a.removed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range a.order {

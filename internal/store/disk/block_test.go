@@ -21,6 +21,7 @@ type folder struct {
 	dir  string
 	s    *disk.Store
 	kept map[string][]byte // tables as they were
+	o    disk.Options      // without the folder
 }
 
 func newFolder(t *testing.T) *folder {
@@ -31,7 +32,8 @@ func newFolder(t *testing.T) *folder {
 
 func (f *folder) open() {
 	f.t.Helper()
-	s, err := disk.Open(context.Background(), disk.Options{Dir: f.dir, NoWait: true})
+	f.o.Dir, f.o.NoWait = f.dir, true
+	s, err := disk.Open(context.Background(), f.o)
 	if err != nil {
 		f.t.Fatal(err)
 	}

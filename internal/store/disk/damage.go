@@ -134,7 +134,7 @@ func (a *applier) deleteRange(op *store.Op) error {
 	}
 	for _, r := range gone {
 		a.key = expiryKey(a.key[:0], r)
-		a.singleDelete(a.key)
+		a.delete(a.key)
 	}
 	return nil
 }

@@ -46,6 +46,9 @@ type Store struct {
 	use     sync.RWMutex // held for reading while db is used, for writing by Close
 	closed  bool
 
+	putting sync.Mutex            // held during one Apply
+	puts    map[store.DestID]span // where Apply put messages; nil when nobody asks
+
 	looking sync.Mutex // held during one Expired
 	mu      sync.RWMutex
 	dests   map[store.DestID]*dest
@@ -102,7 +105,7 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 	}
 	s.opts.fit(fs)
 	s.space = newSpace(fs, &s.opts, s.fail)
-	s.fs = patientFS{fs, s.space, &suspects{stop: s.space.stop, tell: s.damaged}, nil}
+	s.fs = patientFS{fs, s.space, newSuspects(s.space.stop, s.damaged), nil}
 	opened := context.AfterFunc(ctx, s.space.halt)
 	s.schedule = newSchedule(s.fs.suspects.stays)
 	s.run.Go("store write", s.writeAll)
@@ -141,7 +144,7 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 		s.warn(line)
 	}
 	s.watch.Go("store space", func(context.Context) error {
-		s.space.watch(s.usedBytes, s.logBytes, s.flush)
+		s.space.watch(s.usedBytes, s.logBytes, s.flush, s.fs.suspects.some)
 		return nil
 	})
 	s.watch.Go("store tidy", s.tidyWhenAsked)
@@ -254,7 +257,8 @@ func (s *Store) begin() error {
 func (s *Store) end() { s.use.RUnlock() }
 
 // Close implements store.Store. After a failure the folder stays locked until the process ends,
-// since nobody knows what pebble still does to it.
+// since nobody knows what pebble still does to it, and so it does when a compaction hangs at
+// damage.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() { err = s.close() })
 	return err
@@ -276,9 +280,19 @@ func (s *Store) close() error {
 	case <-s.failed: // a read may wait forever for what pebble holds
 		return s.left()
 	}
-	err := s.inWriter(func() error {
-		return errors.Join(s.watch.Wait(), s.db.Close(), s.fs.known.close())
+	ended := make(chan error, 1)
+	s.run.Go("store end", func(context.Context) error {
+		ended <- s.inWriter(func() error {
+			return errors.Join(s.watch.Wait(), s.db.Close(), s.fs.known.close())
+		})
+		return nil
 	})
+	var err error
+	select {
+	case err = <-ended:
+	case <-s.fs.suspects.hangs: // pebble waits for it; all that was applied is durable
+		return nil
+	}
 	if s.hasFailed() {
 		return s.left()
 	}

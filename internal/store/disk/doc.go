@@ -35,10 +35,10 @@
 //	n dest producer     numbers that a producer used; rewritable
 //	M name              small fact; rewritable
 //
-// A key written once is removed by SingleDelete or under a range, a rewritable one by Delete or
-// under a range: mixing them brings old values back. Sequences and destination ids are never
-// reused, so no key is written again after its removal. Pebble reports keys that were written
-// twice when it meets them, which ends the store; with -tags invariants each put is checked.
+// A key is removed by Delete or under a range. SingleDelete, which older programs used for what is
+// written once, and repairs do, saves little and has pebble end the process when a compaction meets
+// damage behind it. Sequences and destination ids are never reused, so no key is written again
+// after its removal; with -tags invariants each put is checked.
 //
 // # Topics
 //
@@ -79,6 +79,9 @@
 // any other failed write, and from no failed sync at all. The store then gives the error from
 // Apply and Close, tells it once through OnFatal, and confirms nothing any more. The folder stays
 // locked until the process ends.
+//
+// What a compaction does at a damaged block is in schedule.go, what frees room beside one in
+// covered.go.
 //
 // # Figures
 //

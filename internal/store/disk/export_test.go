@@ -54,3 +54,14 @@ func Chunks(b []byte) (at int) {
 	}
 	return at
 }
+
+// RemoveOnce removes the record of a message as programs did before: for keys written once.
+func RemoveOnce(s *Store, id store.DestID, seq store.Seq) error {
+	return s.db.SingleDelete(seqKey(nil, kindMessage, id, seq), pebble.NoSync)
+}
+
+// Stays gives how many compactions stay at damage.
+func Stays(s *Store) int { return s.fs.suspects.stays() }
+
+// Canceled gives how many compactions were let go.
+func Canceled(s *Store) int64 { return s.db.Metrics().Compact.CancelledCount }

@@ -66,10 +66,10 @@ func (a *applier) removePieces(w *work, seq store.Seq) error {
 	}
 	for i := range n {
 		a.key = pieceKey(a.key[:0], w.id, seq, i)
-		a.singleDelete(a.key)
+		a.delete(a.key)
 	}
 	a.key = seqKey(a.key[:0], kindCount, w.id, seq)
-	a.singleDelete(a.key)
+	a.delete(a.key)
 	return nil
 }
 

@@ -115,14 +115,14 @@ func (a *applier) below(w *work) (seqs []store.Seq, few bool, err error) {
 	return seqs, len(seqs) < fewSize, nil
 }
 
-// removeOne uses SingleDelete for what is written once and Delete for what is written again.
+// removeOne removes all that is kept of a message.
 func (a *applier) removeOne(w *work, seq store.Seq) error {
 	d := w.d
 	a.key = seqKey(a.key[:0], kindMessage, w.id, seq)
-	a.singleDelete(a.key)
+	a.delete(a.key)
 	if d.bodies.has(seq) {
 		a.key[0] = kindBody
-		a.singleDelete(a.key)
+		a.delete(a.key)
 	}
 	if d.facts.has(seq) {
 		a.key[0] = kindFacts
@@ -240,7 +240,7 @@ func (a *applier) sweepOrphans() {
 	a.s.mu.RUnlock()
 	for _, r := range a.swept {
 		a.key = expiryKey(a.key[:0], r)
-		a.singleDelete(a.key)
+		a.delete(a.key)
 	}
 }
 

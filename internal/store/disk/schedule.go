@@ -14,7 +14,8 @@ import (
 // level 0 it never passes over, one of another level for five minutes. So a compaction that comes
 // to a damaged block stays there for a long time (suspects.stay): the tables that it is at are
 // taken then, pebble compacts what else there is, and what is written behind the damage is
-// compacted by itself. What fails otherwise makes the next one wait.
+// compacted by itself. What fails otherwise makes the next one wait. When much of what the tables
+// take is garbage they are let go for a while (covered.go).
 
 const (
 	// stayTime is how long a compaction stays at damage. All tables that are there when it begins are
@@ -43,6 +44,7 @@ type schedule struct {
 	running  int
 	opened   bool // pebble's Open, which waits for compactions, is over
 	over     bool
+	held     bool // nothing begins
 	fails    int
 	all      int64 // of them
 	failed   time.Time
@@ -77,6 +79,21 @@ func (s *schedule) begin() {
 	s.opened = true
 	s.mu.Unlock()
 	s.UpdateGetAllowedWithoutPermission()
+}
+
+// hold keeps compactions from beginning until it is called with false.
+func (s *schedule) hold(held bool) {
+	s.mu.Lock()
+	s.held = held
+	s.mu.Unlock()
+	s.UpdateGetAllowedWithoutPermission()
+}
+
+// runs is how many run, those among them that stay.
+func (s *schedule) runs() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running
 }
 
 // failures is how many compactions met damage.
@@ -128,7 +145,7 @@ func (s *schedule) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 
 // mayRun reports whether one more compaction may run now. s.mu is held.
 func (s *schedule) mayRun() bool {
-	return s.opened && !s.over && time.Now().After(s.until) &&
+	return s.opened && !s.over && !s.held && time.Now().After(s.until) &&
 		s.running < s.db.GetAllowedWithoutPermission()+s.stays()
 }
 

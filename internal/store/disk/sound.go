@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,19 +26,57 @@ type suspects struct {
 	sync.Mutex
 	of   map[string]*atomic.Bool // of those that are open, or were
 	all  bool                    // all tables are
-	stop <-chan struct{}         // lets go the compactions that stay
+	stop <-chan struct{}         // ends the compactions that stay
 	tell func(error)             // tells that one stays
 	here atomic.Int32            // how many do
+	free chan struct{}           // closed to let those go that stay
+	seen func()                  // called when one begins to stay; may be nil
+
+	stuck atomic.Int32  // how many of those that stay never end
+	hangs chan struct{} // closed when the first does
+}
+
+// errLetGo ends a compaction that stayed at damage. To pebble it is one that gave way to something
+// else: what it was at may be compacted at once.
+var errLetGo = fmt.Errorf("it gave way: %w", pebble.ErrCancelledCompaction)
+
+func newSuspects(stop <-chan struct{}, tell func(error)) *suspects {
+	return &suspects{stop: stop, tell: tell, free: make(chan struct{}), hangs: make(chan struct{})}
+}
+
+// letGo ends the stays that there are, but none that begins later.
+func (s *suspects) letGo() {
+	s.Lock()
+	defer s.Unlock()
+	close(s.free)
+	s.free = make(chan struct{})
+}
+
+// whenStays has f called when a compaction begins to stay; nil ends that.
+func (s *suspects) whenStays(f func()) {
+	s.Lock()
+	defer s.Unlock()
+	s.seen = f
 }
 
 // stays is how many compactions stay at damage.
 func (s *suspects) stays() int { return int(s.here.Load()) }
 
-// stay keeps a compaction at damage for a while, and tells of it now and then; see schedule.
-func (s *suspects) stay(what error) {
+// stay keeps a compaction at damage for a while, and tells of it now and then; see schedule. It
+// gives the error that the compaction is to end with.
+func (s *suspects) stay(what error) error {
+	s.Lock()
+	free, seen := s.free, s.seen
+	s.Unlock()
+	if wouldPanic() {
+		s.hang(what, seen)
+	}
 	defer s.here.Add(-1)
 	if s.here.Add(1) > mostStays {
-		return
+		return what
+	}
+	if seen != nil {
+		seen()
 	}
 	tick := time.NewTicker(seldomEvery)
 	defer tick.Stop()
@@ -44,10 +84,43 @@ func (s *suspects) stay(what error) {
 		s.tell(what)
 		select {
 		case <-tick.C:
+		case <-free:
+			return errLetGo
 		case <-s.stop:
-			return
+			return what
 		}
 	}
+	return what
+}
+
+// hang keeps a compaction at damage until the process ends.
+func (s *suspects) hang(what error, seen func()) {
+	s.here.Add(1)
+	if s.stuck.Add(1) == 1 && s.hangs != nil {
+		close(s.hangs)
+	}
+	if seen != nil {
+		seen()
+	}
+	for tick := time.Tick(seldomEvery); ; <-tick {
+		s.tell(what)
+	}
+}
+
+// wouldPanic reports whether pebble answers an error of the read that calls it with a panic, which
+// ends the process. A compaction does so behind a key whose SingleDelete has nothing below it. The
+// store writes none, but older programs and repairs do.
+func wouldPanic() bool {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	for more := true; more; {
+		var frame runtime.Frame
+		frame, more = frames.Next()
+		if strings.HasSuffix(frame.Function, ".skipDueToSingleDeleteElision") {
+			return true
+		}
+	}
+	return false
 }
 
 // some reports whether damage was found in any table that is there.
@@ -96,6 +169,9 @@ type tableFile struct {
 // the footer at the end.
 func (f *tableFile) ReadAt(b []byte, at int64) (int, error) {
 	n, err := f.File.ReadAt(b, at)
+	if err != nil && f.compacts && wouldPanic() {
+		n, err = f.insist(b, at)
+	}
 	if err != nil || !f.compacts && !f.suspect.Load() || sound(b) {
 		return n, err
 	}
@@ -106,10 +182,25 @@ func (f *tableFile) ReadAt(b []byte, at int64) (int, error) {
 		filepath.Base(f.path), pebble.ErrCorruption)
 	if f.compacts {
 		f.suspect.Store(true)
-		f.suspects.stay(err)
+		err = f.suspects.stay(err)
 	}
 	return n, err
 }
+
+// insist reads for a compaction that must not get an error.
+func (f *tableFile) insist(b []byte, at int64) (n int, err error) {
+	for range insists {
+		time.Sleep(time.Second)
+		if n, err = f.File.ReadAt(b, at); err == nil {
+			return n, nil
+		}
+	}
+	f.suspects.hang(err, nil)
+	return n, err
+}
+
+// insists is how many times a read is tried again, a second apart.
+const insists = 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

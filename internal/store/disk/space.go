@@ -30,7 +30,7 @@ type space struct {
 	// since. What is in them is written once more before they can be removed, by a flush or a start,
 	// so as much must stay free.
 	logs atomic.Int64
-	tidy chan struct{} // garbage is to make room
+	tidy chan struct{} // it is to be looked whether garbage can make room
 
 	mu      sync.Mutex
 	ballast int64 // bytes of the ballast file, 0 when there is none
@@ -97,7 +97,7 @@ func (s *space) spare() bool { return !full(s.look(), s.reserve/4) }
 
 // watch keeps the figures fresh until stop is closed.
 // It has the logs emptied while they are what is too much.
-func (s *space) watch(used, logs func() int64, flush func()) {
+func (s *space) watch(used, logs func() int64, flush func(), damaged func() bool) {
 	tick := time.NewTicker(s.opts.Poll)
 	defer tick.Stop()
 	for {
@@ -110,7 +110,7 @@ func (s *space) watch(used, logs func() int64, flush func()) {
 		case full(free, need) && need > s.reserve+s.reserve/8:
 			flush()
 		}
-		if limit := s.opts.LimitBytes; limit > 0 && s.used.Load() > limit/4*3 {
+		if s.tight() || damaged() {
 			select {
 			case s.tidy <- struct{}{}:
 			default: // it is being done
@@ -122,6 +122,12 @@ func (s *space) watch(used, logs func() int64, flush func()) {
 			return
 		}
 	}
+}
+
+// tight reports whether the limit is near.
+func (s *space) tight() bool {
+	limit := s.opts.LimitBytes
+	return limit > 0 && s.used.Load() > limit/4*3
 }
 
 // load makes the ballast, a quarter of the reserve, when it is not there. To fail is no harm.

@@ -54,7 +54,7 @@ func (a *applier) putTerms(w *work, h *store.Header) error {
 // dropTerms removes the record of the terms.
 func (a *applier) dropTerms(w *work) {
 	if w.terms != nil {
-		a.singleDelete(destKey(a.key[:0], kindTerms, w.id))
+		a.delete(destKey(a.key[:0], kindTerms, w.id))
 		w.terms = nil
 	}
 }

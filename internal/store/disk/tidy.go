@@ -11,10 +11,11 @@ const tidyParts = 4
 // tidyLooks is how many looks a flush waits at most, or one that nobody hopes for much from.
 const tidyLooks = 120
 
-// tidier decides when what was deleted is worth work. All but the first two belongs to
+// tidier decides when what was deleted is worth work. All but the first three belongs to
 // tidyWhenAsked.
 type tidier struct {
 	removed atomic.Int64 // about the size of what was deleted since the last flush, as Apply sees it
+	gone    atomic.Int64 // the same since the start
 	live    atomic.Int64 // the size of all messages, of each subscription too, by the headers
 
 	idle  int   // looks since the last flush
@@ -24,6 +25,8 @@ type tidier struct {
 	left  int64 // what the last compaction left of the garbage, or what came meanwhile
 	since int   // looks since then
 	pause int   // looks that one waits which pebble does not ask for, as the last freed little
+
+	beside besides
 }
 
 // judge looks at what came of the last flush: messages that came and went since the one before are
@@ -54,7 +57,7 @@ func (s *Store) garbage() int64 {
 
 // tidyWhenAsked makes deleted messages free their room when the limit is near. Pebble does that
 // while it writes, and when the limit is reached nothing is written: an empty store would stay
-// full.
+// full. Beside damage it does so without a limit, too.
 func (s *Store) tidyWhenAsked(ctx context.Context) error {
 	for {
 		select {
@@ -62,7 +65,12 @@ func (s *Store) tidyWhenAsked(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		s.tidyUp(ctx)
+		if s.fs.suspects.some() {
+			s.tidyBeside(ctx)
+		}
+		if s.space.tight() {
+			s.tidyUp(ctx)
+		}
 	}
 }
 
@@ -78,13 +86,10 @@ func (s *Store) tidyUp(ctx context.Context) {
 	// What pebble says is a guess; what is more than all messages together is none.
 	sure := used-s.logBytes()-t.live.Load() > used/tidyParts && t.since > t.pause
 	if s.fs.suspects.some() {
-		sure, garbage = false, 0 // a compaction of all would stay there, with all tables
+		sure, garbage = false, 0 // a compaction of all would stay there
 	}
 	if sure || garbage-t.left > used/tidyParts {
-		err := s.db.Compact(ctx, []byte{0}, []byte{0xff}, false)
-		if err != nil && ctx.Err() == nil && !s.hasFailed() {
-			s.warn("the room of deleted messages is not free yet: " + err.Error())
-		}
+		s.compactAll(ctx)
 		t.left, t.since = s.garbage(), 0
 		if t.pause = min(2*t.pause+tidyLooks, 64*tidyLooks); s.usedBytes() < used/10*9 {
 			t.pause = tidyLooks
@@ -100,4 +105,16 @@ func (s *Store) tidyUp(ctx context.Context) {
 	t.hoped, t.had, t.idle = removed, garbage, 0
 	t.pause = min(t.pause, tidyLooks)
 	s.flush()
+}
+
+// compactAll compacts everything, and does not wait for what stays at damage.
+func (s *Store) compactAll(ctx context.Context) {
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	s.fs.suspects.whenStays(stop)
+	defer s.fs.suspects.whenStays(nil)
+	err := s.db.Compact(waiting, []byte{0}, []byte{0xff}, false)
+	if err != nil && waiting.Err() == nil && !s.hasFailed() {
+		s.warn("the room of deleted messages is not free yet: " + err.Error())
+	}
 }
