@@ -29,6 +29,7 @@ type applier struct {
 
 	removed int64 // about the size of what is deleted
 	swept   []store.ExpiredRef
+	cuts    []cut
 
 	remembered remembered
 	key        []byte
@@ -81,6 +82,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	b := s.db.NewBatchWithSize(batchSize(batches))
 	a.b, a.work = b, map[store.DestID]*work{}
 	a.order, a.put, a.swept, a.format = a.order[:0], a.put[:0], a.swept[:0], formatFirst
+	a.cuts = a.cuts[:0]
 	a.removed = 0
 	err := a.add(batches)
 	if err == nil {
@@ -138,6 +140,9 @@ func (a *applier) add(batches []*store.Batch) error {
 		if err := a.checkPuts(b); err != nil {
 			return err
 		}
+	}
+	if err := a.cutExpirations(); err != nil {
+		return err
 	}
 	for _, w := range a.order {
 		if w.dropped {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -107,8 +108,18 @@ func (s *Store) fromBothEnds(it *pebble.Iterator, f func(value []byte) error) (d
 	return damage, nil
 }
 
-// deleteRange removes messages whether they can be read or not. Their expirations lie elsewhere:
-// those that can be read there are removed, too.
+// cut is a range of messages that an Apply deletes. What the Apply put before it is among them.
+type cut struct {
+	dest     store.DestID
+	from, to store.Seq
+	before   uint32 // how many operations the pebble batch had
+}
+
+func (c cut) has(r store.ExpiredRef) bool {
+	return r.Dest == c.dest && r.Seq >= c.from && r.Seq < c.to
+}
+
+// deleteRange removes messages whether they can be read or not.
 func (a *applier) deleteRange(op *store.Op) error {
 	w := a.of(op.Dest)
 	if w.role == log || w.role == prepared {
@@ -122,14 +133,35 @@ func (a *applier) deleteRange(op *store.Op) error {
 		return err
 	}
 	a.lay(w.id, w.d, op.Seq, op.To)
+	a.cuts = append(a.cuts, cut{op.Dest, op.Seq, op.To, a.b.Count()})
+	return nil
+}
+
+// cutExpirations removes the expirations of what is deleted by ranges. They lie elsewhere, by their
+// times: those of all destinations that can be read are gone through, once for all ranges.
+func (a *applier) cutExpirations() error {
+	if len(a.cuts) == 0 {
+		return nil
+	}
 	var gone []store.ExpiredRef
-	note := func(r store.ExpiredRef) {
-		if r.Dest == op.Dest && r.Seq >= op.Seq && r.Seq < op.To {
+	a.eachPutExpiration(func(r store.ExpiredRef, at uint32) {
+		if slices.ContainsFunc(a.cuts, func(c cut) bool { return at < c.before && c.has(r) }) {
 			gone = append(gone, r)
 		}
-	}
-	a.eachPutExpiration(note)
-	if err := a.s.eachExpiration(a.s.db, minTime, note); err != nil {
+	})
+	joined := joinCuts(a.cuts)
+	err := a.s.eachExpiration(a.s.db, minTime, func(r store.ExpiredRef) {
+		behind, _ := slices.BinarySearchFunc(joined, r, func(c cut, r store.ExpiredRef) int {
+			if c.dest < r.Dest || c.dest == r.Dest && c.from <= r.Seq {
+				return -1
+			}
+			return 1
+		})
+		if behind > 0 && joined[behind-1].has(r) {
+			gone = append(gone, r)
+		}
+	})
+	if err != nil {
 		return err
 	}
 	for _, r := range gone {
@@ -139,16 +171,33 @@ func (a *applier) deleteRange(op *store.Op) error {
 	return nil
 }
 
-// eachPutExpiration gives the expirations that this Apply put.
-func (a *applier) eachPutExpiration(f func(store.ExpiredRef)) {
-	for r := a.b.Reader(); ; {
+// joinCuts gives the same ranges in order, none of which meets another.
+func joinCuts(cuts []cut) (out []cut) {
+	cuts = slices.Clone(cuts)
+	slices.SortFunc(cuts, func(a, b cut) int {
+		return cmp.Or(cmp.Compare(a.dest, b.dest), cmp.Compare(a.from, b.from))
+	})
+	for _, c := range cuts {
+		if n := len(out) - 1; n >= 0 && out[n].dest == c.dest && c.from <= out[n].to {
+			out[n].to = max(out[n].to, c.to)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// eachPutExpiration gives the expirations that this Apply put, and which of its operations did.
+func (a *applier) eachPutExpiration(f func(r store.ExpiredRef, at uint32)) {
+	r := a.b.Reader()
+	for at := uint32(0); ; at++ {
 		kind, key, _, ok, err := r.Next()
 		if !ok || err != nil { // there is none: nobody but this goroutine wrote it
 			return
 		}
 		if kind == pebble.InternalKeyKindSet && len(key) > 0 && key[0] == kindExpiry {
 			if e, parsed := parseExpiry(key); parsed {
-				f(e)
+				f(e, at)
 			}
 		}
 	}
