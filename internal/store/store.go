@@ -134,6 +134,8 @@ type Stored struct {
 	// Expiration is, when there is a Damage, what DeleteMessage wants: under which the message is
 	// kept, 0 for none. That is looked for: it is in no record that names the message first.
 	Expiration int64
+	// Spooled says that it is of the spool (Overlay), message, damage or range; no store sets it.
+	Spooled bool
 }
 
 // Next is where the rest of a page begins that ends with s.

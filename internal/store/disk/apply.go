@@ -93,7 +93,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 			if err := s.raiseFormat(a.format); err != nil {
 				return err
 			}
-			return s.db.Apply(b, pebble.Sync)
+			return s.db.Apply(b, s.durably())
 		})
 		if s.hasFailed() {
 			return s.failure // and the batch is left to pebble, which may still be at it
@@ -106,6 +106,14 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	}
 	_ = b.Close() // only gives memory back
 	return err
+}
+
+// durably is how batches are written.
+func (s *Store) durably() *pebble.WriteOptions {
+	if s.opts.Volatile {
+		return pebble.NoSync
+	}
+	return pebble.Sync
 }
 
 // batchSize is about the size of the pebble batch, so that large messages are not copied again and

@@ -91,26 +91,19 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // open does what is left once the folder is ours.
 func (s *Store) open(ctx context.Context, fs vfs.FS) error {
-	err := settle(fs, s.opts.Dir)
-	if err != nil {
-		return message.Errorf(message.Unavailable, "store %s: cannot end a repair: %w", s.opts.Dir, err)
-	}
-	if s.format, err = checkFormat(fs, s.opts.Dir); err != nil {
-		return err
-	}
 	dir := fs.PathJoin(s.opts.Dir, dbName)
-	noted, err := s.look(fs, dir)
+	noted, err := s.found(fs, dir)
 	if err != nil {
 		return err
 	}
 	s.opts.fit(fs)
 	s.space = newSpace(fs, &s.opts, s.fail)
-	s.fs = patientFS{fs, s.space, newSuspects(s.space.stop, s.damaged), nil}
+	s.fs = patientFS{fs, s.space, newSuspects(s.space.stop, s.damaged), nil, s.opts.Volatile}
 	opened := context.AfterFunc(ctx, s.space.halt)
 	s.schedule = newSchedule(s.fs.suspects.stays)
 	s.run.Go("store write", s.writeAll)
 	err = s.inWriter(func() (err error) {
-		if err = makeDir(s.fs, dir); err == nil {
+		if err = makeDir(s.fs, dir); err == nil && !s.opts.Volatile {
 			s.fs.known, err = openKnown(s.fs, dir, noted)
 		}
 		if err == nil {
@@ -149,6 +142,26 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 	})
 	s.watch.Go("store tidy", s.tidyWhenAsked)
 	return nil
+}
+
+// found looks at what is in the folder.
+func (s *Store) found(fs vfs.FS, db string) (noted note, err error) {
+	if s.opts.Volatile {
+		if _, err := fs.Stat(db); err == nil {
+			return noted, message.Errorf(message.Internal, "store %s: %s is there already", s.opts.Dir,
+				dbName)
+		}
+		s.format = formatNewest // no program opens it again
+		return noted, nil
+	}
+	if err = settle(fs, s.opts.Dir); err != nil {
+		return noted, message.Errorf(message.Unavailable, "store %s: cannot end a repair: %w",
+			s.opts.Dir, err)
+	}
+	if s.format, err = checkFormat(fs, s.opts.Dir); err != nil {
+		return noted, err
+	}
+	return s.look(fs, db)
 }
 
 // writeAll is the goroutine in which pebble writes. When pebble gives up it never returns (see
@@ -335,8 +348,14 @@ func (s *Store) Space() store.Space {
 // flush begins to empty the logs. Only a closed store fails it.
 func (s *Store) flush() { _, _ = s.db.AsyncFlush() }
 
-// logBytes is the size of pebble's write-ahead logs.
-func (s *Store) logBytes() int64 { return int64(s.db.Metrics().WAL.PhysicalSize) }
+// logBytes is the size of pebble's write-ahead logs; of a volatile store, which has none, what is
+// in memory in their place.
+func (s *Store) logBytes() int64 {
+	if s.opts.Volatile {
+		return int64(s.db.Metrics().MemTable.Size)
+	}
+	return int64(s.db.Metrics().WAL.PhysicalSize)
+}
 
 // makeDir makes a folder and those above it, durably.
 func makeDir(fs vfs.FS, dir string) error {

@@ -120,6 +120,9 @@ func lastOf(b []byte) (num uint32, size int64) {
 }
 
 func (k *known) close() error {
+	if k == nil {
+		return nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.f.Close()

@@ -24,6 +24,11 @@ type Options struct {
 	// what was on its way live on it: it must hold several memtables.
 	ReserveBytes int64
 
+	// Volatile makes a store that lasts as long as it is open: nothing is logged or synced, and what
+	// Apply wrote is there for reads alone. Open wants a folder without a store then; RemoveAll ends
+	// what is left of one.
+	Volatile bool
+
 	// LimitBytes is how much the store is to take at most, 0 when nothing is said. Who puts more is
 	// not refused; near it, what deleted messages took is freed at once.
 	LimitBytes int64

@@ -32,6 +32,7 @@ type patientFS struct {
 	p        patience
 	suspects *suspects
 	known    *known // nil where nothing is noted
+	volatile bool   // nothing is synced
 }
 
 // Unwrap implements vfs.FS.
@@ -231,13 +232,26 @@ func (f *patientFile) Preallocate(at, length int64) error {
 
 // Sync implements vfs.File. A failed sync is never tried again, not even for lack of space: the
 // system may have dropped what it could not write, and a second one would lie.
-func (f *patientFile) Sync() error { return f.failed(f.File.Sync()) }
+func (f *patientFile) Sync() error {
+	if f.fs.volatile {
+		return nil
+	}
+	return f.failed(f.File.Sync())
+}
 
 // SyncData implements vfs.File.
-func (f *patientFile) SyncData() error { return f.failed(f.File.SyncData()) }
+func (f *patientFile) SyncData() error {
+	if f.fs.volatile {
+		return nil
+	}
+	return f.failed(f.File.SyncData())
+}
 
 // SyncTo implements vfs.File.
 func (f *patientFile) SyncTo(length int64) (bool, error) {
+	if f.fs.volatile {
+		return false, nil
+	}
 	full, err := f.File.SyncTo(length)
 	return full, f.failed(err)
 }

@@ -16,6 +16,7 @@ const stopWritesAt = 200
 // pebbleOptions are the rules of the package comment as pebble knows them.
 func (s *Store) pebbleOptions(fs patientFS) *pebble.Options {
 	o := &pebble.Options{
+		DisableWAL:                  s.opts.Volatile,
 		FS:                          fs,
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		CacheSize:                   s.opts.CacheBytes,

@@ -182,8 +182,8 @@ func (r *repair) open(name string, old bool) (*pebble.DB, error) {
 	if old {
 		fs = r.seen
 	}
-	s.fs = patientFS{fs, hasty{r.broken},
-		&suspects{stop: never, all: true, tell: func(error) {}}, nil}
+	s.fs = patientFS{FS: fs, p: hasty{r.broken},
+		suspects: &suspects{stop: never, all: true, tell: func(error) {}}}
 	po := s.pebbleOptions(s.fs)
 	if po.ReadOnly = old; old {
 		po.ErrorIfNotExists = true

@@ -135,7 +135,7 @@ func (s *space) load() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	size := s.reserve / 4
-	if s.ballast > 0 || size == 0 || s.waiting > 0 {
+	if s.ballast > 0 || size == 0 || s.waiting > 0 || s.opts.Volatile {
 		return
 	}
 	name := s.fs.PathJoin(s.dir, ballastName)

@@ -84,7 +84,11 @@ func (s *Store) tidyUp(ctx context.Context) {
 		t.left = 0
 	}
 	// What pebble says is a guess; what is more than all messages together is none.
-	sure := used-s.logBytes()-t.live.Load() > used/tidyParts && t.since > t.pause
+	logs := s.logBytes()
+	if s.opts.Volatile {
+		logs = 0 // they are not in used
+	}
+	sure := used-logs-t.live.Load() > used/tidyParts && t.since > t.pause
 	if s.fs.suspects.some() {
 		sure, garbage = false, 0 // a compaction of all would stay there
 	}

@@ -21,6 +21,8 @@ type world struct {
 	mem   *vfs.MemFS
 	s     *disk.Store // the open one
 	watch atomic.Pointer[func()]
+
+	volatile bool
 }
 
 func newWorld(mem *vfs.MemFS) *world {
@@ -33,7 +35,7 @@ const dir = "data/store"
 
 func (w *world) options() disk.Options {
 	return disk.Options{Dir: dir, NoWait: true, ReserveBytes: 1 << 20, MemTableBytes: 1 << 20,
-		InlineBytes: 1000, PieceBytes: 3000, Poll: time.Millisecond,
+		InlineBytes: 1000, PieceBytes: 3000, Poll: time.Millisecond, Volatile: w.volatile,
 		FS: errorfs.Wrap(w.mem, errorfs.InjectorFunc(w.point))}
 }
 
@@ -70,4 +72,12 @@ func (w *world) SetFull(full bool) {
 
 func TestStoreKeepsTheContract(t *testing.T) {
 	storetest.Run(t, func() storetest.World { return newWorld(vfs.NewCrashableMem()) })
+}
+
+func TestAVolatileStoreKeepsTheContractWhileItIsOpen(t *testing.T) {
+	storetest.RunVolatile(t, func() storetest.World {
+		w := newWorld(vfs.NewCrashableMem())
+		w.volatile = true
+		return w
+	})
 }

@@ -74,6 +74,51 @@ func Run(t *testing.T, fresh func() World) {
 	})
 }
 
+// RunVolatile holds stores to what the contract says while they are open; what is there after that
+// does not count.
+func RunVolatile(t *testing.T, fresh func() World) {
+	t.Run("what was applied is read", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) { readsWhatIsThere(t, fresh()) })
+	})
+	t.Run("a page ends at its bounds and holds at least one", func(t *testing.T) {
+		pageBounds(t, open(t, fresh()))
+	})
+	t.Run("a read beside Apply sees whole batches", func(t *testing.T) {
+		readsSeeWholeBatches(t, open(t, fresh()))
+	})
+	t.Run("a put outside of its header is refused", func(t *testing.T) {
+		putsNeedHeader(t, fresh)
+	})
+	t.Run("a closed store answers nothing", func(t *testing.T) {
+		closedAnswersNothing(t, open(t, fresh()))
+	})
+}
+
+// readsWhatIsThere applies batches, now and then to a full store, and reads.
+func readsWhatIsThere(t *rapid.T, w World) {
+	k := draw(t)
+	s := open(t, w)
+	for range rapid.IntRange(1, 15).Draw(t, "applies") {
+		batches := []*store.Batch{k.batch(), k.batch()}
+		full := k.r.IntN(4) == 0
+		w.SetFull(full)
+		err := s.Apply(batches)
+		if full && (batches[0].Puts() || batches[1].Puts()) {
+			if message.KindOf(err) != message.Limit {
+				t.Fatalf("apply of puts to a full store: %v, want a Limit error", err)
+			}
+			w.SetFull(false)
+			err = s.Apply(batches)
+		}
+		if err != nil {
+			t.Fatal("apply:", err)
+		}
+		verify(t, k.m, s, k.r)
+	}
+	w.SetFull(false)
+	closeStore(t, s)
+}
+
 // fataler is testing.T and rapid.T.
 type fataler interface {
 	Helper()

@@ -1,0 +1,186 @@
+package disk_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"hopwire/internal/message"
+	"hopwire/internal/store"
+	"hopwire/internal/store/disk"
+)
+
+// spooled is a batch that puts a message, with the header that the spool of a broker has.
+func spooled(seq store.Seq, size int) *store.Batch {
+	q := message.Destination{Kind: message.Queue, Name: "q"}
+	m := &message.Message{Destination: q, Content: make([]byte, size)}
+	return &store.Batch{Bytes: m.Size(), Ops: []store.Op{
+		{Kind: store.PutMessage, Dest: 1, Seq: seq, Message: m},
+		{Kind: store.PutHeader, Dest: 1, Header: &store.Header{ID: 1, Destination: q,
+			Reserved: 1<<63 - 1, Count: int64(seq), Bytes: int64(seq) * m.Size()}}}}
+}
+
+func pageOf(t *testing.T, s store.Store, want int) {
+	t.Helper()
+	page, err := s.Page(store.PageRequest{Dest: 1, To: 1 << 40})
+	if err != nil || len(page) != want {
+		t.Errorf("%d messages are read (%v), want %d", len(page), err, want)
+	}
+}
+
+// A spool has a folder from the first put on, until it is closed.
+func TestASpoolIsThereWhileItIsUsed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tmp", "b.hopwire")
+	there := func(want bool) {
+		t.Helper()
+		if _, err := os.Stat(dir); (err == nil) != want {
+			t.Errorf("the folder is there: %v (%v), want %v", err == nil, err, want)
+		}
+	}
+	for range 2 {
+		s := disk.NewSpool(disk.Options{Dir: dir})
+		if err := s.Clear(); err != nil {
+			t.Fatal(err)
+		}
+		pageOf(t, s, 0)
+		del := &store.Batch{Ops: []store.Op{{Kind: store.DeleteMessage, Dest: 1, Seq: 7}}}
+		if err := s.Apply([]*store.Batch{del}); err != nil {
+			t.Fatal(err)
+		}
+		there(false)
+		for i := range store.Seq(100) {
+			if err := s.Apply([]*store.Batch{spooled(i+1, 10_000)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		there(true)
+		pageOf(t, s, 100)
+		if x := s.Space(); x.Full || x.UsedBytes == 0 || x.FreeBytes <= 0 {
+			t.Errorf("its room is %+v", x)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		there(false)
+		if err := s.Apply([]*store.Batch{spooled(1, 1)}); message.KindOf(err) != message.Unavailable {
+			t.Errorf("a closed spool takes something: %v", err)
+		}
+	}
+}
+
+// What a killed broker left is removed; what somebody uses is not.
+func TestASpoolClearsWhatIsLeft(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "b.hopwire")
+	if err := os.MkdirAll(filepath.Join(dir, "db"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "db", "000002.sst"), []byte("left"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, b := disk.NewSpool(disk.Options{Dir: dir}), disk.NewSpool(disk.Options{Dir: dir})
+	if err := a.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Apply([]*store.Batch{spooled(1, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Clear(); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("another's spool is cleared: %v", err)
+	}
+	if err := b.Apply([]*store.Batch{spooled(1, 1)}); message.KindOf(err) != message.Limit {
+		t.Errorf("two use one folder: %v", err)
+	}
+	pageOf(t, a, 1)
+	if err := errors.Join(a.Close(), b.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// It leaves much more of its disk free than a store does, also before it is made, and what it
+// refuses it takes when there is room.
+func TestASpoolLeavesRoom(t *testing.T) {
+	fs := vfs.NewMem()
+	usage := func(free uint64) {
+		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: free, TotalBytes: 100 << 30})
+	}
+	var warned []string
+	s := disk.NewSpool(disk.Options{Dir: "spool", FS: fs,
+		OnWarning: func(line string) { warned = append(warned, line) }})
+	usage(200 << 20)
+	for range 3 {
+		if err := s.Apply([]*store.Batch{spooled(1, 1)}); message.KindOf(err) != message.Limit {
+			t.Errorf("it is made without room: %v", err)
+		}
+	}
+	if len(warned) != 1 || !strings.Contains(warned[0], "bytes free") {
+		t.Errorf("warned of %q", warned)
+	}
+	usage(1 << 30)
+	if err := s.Apply([]*store.Batch{spooled(1, 1)}); err != nil {
+		t.Error(err)
+	}
+	usage(150 << 20)
+	if err := s.Apply([]*store.Batch{spooled(2, 1)}); message.KindOf(err) != message.Limit {
+		t.Errorf("it takes more without room: %v", err)
+	}
+	pageOf(t, s, 1)
+	if x := s.Space(); x.ReserveBytes < 256<<20 {
+		t.Errorf("it leaves %d bytes", x.ReserveBytes)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if names, err := fs.List(""); err != nil || len(names) != 0 {
+		t.Errorf("%v are left, %v", names, err)
+	}
+}
+
+// Nothing of a volatile store is synced, and nothing is logged.
+func TestAVolatileStoreSyncsNothing(t *testing.T) {
+	mem := vfs.NewMem()
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	var opened atomic.Bool
+	var written, logged, synced atomic.Int64
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch op.Kind {
+		case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
+			if opened.Load() {
+				synced.Add(1)
+			}
+		case errorfs.OpFileWrite:
+			if written.Add(1); strings.HasSuffix(op.Path, ".log") && opened.Load() {
+				logged.Add(1)
+			}
+		}
+		return nil
+	}))
+	s, err := disk.Open(context.Background(), disk.Options{Dir: "v", FS: fs, Volatile: true,
+		MemTableBytes: 1 << 20, NoWait: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened.Store(true)
+	for i := range store.Seq(500) {
+		if err := s.Apply([]*store.Batch{spooled(i+1, 10_000)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pageOf(t, s, 500)
+	if written.Load() == 0 || logged.Load() != 0 || synced.Load() != 0 {
+		t.Errorf("%d writes, %d of logs, %d syncs", written.Load(), logged.Load(), synced.Load())
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := disk.Open(context.Background(), disk.Options{Dir: "v", FS: fs, Volatile: true,
+		NoWait: true}); err == nil {
+		t.Error("what is left of a volatile store is opened", s.Close())
+	}
+}
