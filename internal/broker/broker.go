@@ -33,6 +33,11 @@ type Options struct {
 	// alone, if that is less than the memory limit's share; 0 leaves it to the limit.
 	ResidentBytes   int64
 	StoreLimitBytes int64 // storeUsage; 0 is none
+	// Spool is where messages of queues go that are not persistent while memory is short, up to
+	// TempLimitBytes (tempUsage; 0 is no limit); nil keeps them in memory. With a Spool the Storage
+	// reads what is spooled beside what is stored (store.Overlay).
+	Spool          SpoolStorage
+	TempLimitBytes int64
 
 	RejectDurableConsumers bool // rejectDurableConsumers
 	// OfflineDurableTimeout removes durable subscriptions whose consumer is away that long
@@ -124,6 +129,7 @@ type Broker struct {
 	steps, transactedSteps []step
 
 	journal  journal
+	spool    spool
 	memory   *usage.Usage
 	eviction eviction
 
@@ -201,6 +207,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 		b.transactedSteps = withoutStep(b.transactedSteps, authorizeStep)
 	}
 	b.journal = newJournal(b, storage)
+	b.spool = newSpool(b)
 	b.durables.naming = map[message.Destination][]*subscription{}
 	b.xa.branches = map[message.TransactionID]*transaction{}
 	b.advisories.exact = map[string][]*consumer{}
@@ -228,7 +235,7 @@ func (b *Broker) Info() message.BrokerInfo {
 }
 
 // EndTurn is called at the end of every turn of the loop: it delivers what can be delivered, hands
-// the turn's batch to the store and lets parked sends go on.
+// the turn's batches to the store and the spool, and lets parked sends go on.
 func (b *Broker) EndTurn() {
 	b.beat = b.env.Mono()
 	b.unpark()
@@ -236,6 +243,7 @@ func (b *Broker) EndTurn() {
 	b.goOnStopping()
 	b.journal.flush()
 	b.evict()
+	b.spool.flush()
 }
 
 // dispatch lets the queues that woke deliver, each once, as long as the turn's slice lasts:

@@ -163,17 +163,19 @@ func (b *browse) show(d *destination, c *queue.Copy) {
 func (b *browse) page(d *destination, from, to uint64) {
 	b.read = true
 	view := b.view
-	d.host.readStored(from, to, func(copies []*queue.Copy, complete uint64) {
-		if b.done || b.view != view {
-			return
-		}
-		b.read = false
-		if complete == from {
-			complete = to // unreadable: the browser sees the rest
-		}
-		b.view.Read(complete)
-		b.next = copies
-		b.walk()
+	b.s.b.spool.whenHandedOver(func() {
+		d.host.readStored(from, to, func(copies []*queue.Copy, complete uint64) {
+			if b.done || b.view != view {
+				return
+			}
+			b.read = false
+			if complete == from {
+				complete = to // unreadable: the browser sees the rest
+			}
+			b.view.Read(complete)
+			b.next = copies
+			b.walk()
+		})
 	})
 }
 

@@ -9,17 +9,23 @@ import (
 	"hopwire/internal/store"
 )
 
-// lose ends a stored message that cannot be read, before the head of its queue or log rises over
-// it. One that is read by several meanwhile ends once.
+// lose ends a stored, or spooled, message that cannot be read, before the head of its queue or log
+// rises over it. One that is read by several meanwhile ends once.
 func (h *queueHost) lose(s *store.Stored) {
 	b, d := h.b, h.dest
-	if !h.queue.Lose(uint64(s.Seq)) {
+	if !h.queue.Lose(uint64(s.Seq), s.Spooled) {
 		return
 	}
 	defer b.journal.leave(b.journal.enter())
-	b.journal.lose(d, s)
-	b.journal.whenDurable(func() { h.queue.Erased(uint64(s.Seq)) })
-	b.trouble(d, message.Unreadable, 1, "a stored message is lost: "+s.Damage.Error())
+	what := "stored"
+	if s.Spooled {
+		what = "spooled"
+		b.spool.lose(d, s)
+	} else {
+		b.journal.lose(d, s)
+	}
+	b.whenErased(s.Spooled, func() { h.queue.Erased(uint64(s.Seq)) })
+	b.trouble(d, message.Unreadable, 1, "a "+what+" message is lost: "+s.Damage.Error())
 }
 
 // unreadable notes that stored messages cannot be read. They stay: a later read may find them, or a
@@ -40,13 +46,18 @@ func sequences(from, to uint64) string {
 	return fmt.Sprintf("sequences %d to %d", from, to-1)
 }
 
-// miss takes stored messages off the books that were counted and are not there: what could not be
-// read was taken out of the store by hand.
-func (h *queueHost) miss(n int64) {
-	if n <= 0 {
+// miss takes messages off the books that were counted and are not there: what could not be read was
+// taken out of the store by hand.
+func (h *queueHost) miss() {
+	stored, spooled := h.queue.Missing()
+	if stored > 0 {
+		h.b.journal.writeOff(h.dest, stored)
+	}
+	h.b.spool.writeOff(h.dest, spooled)
+	n := max(0, stored) + spooled
+	if n == 0 {
 		return
 	}
-	h.b.journal.writeOff(h.dest, n)
 	h.b.trouble(h.dest, message.Unreadable, n, plural.Of(n, "stored message")+
 		" that could not be read "+plural.Form(n, "is", "are")+" gone")
 }
@@ -56,11 +67,13 @@ func (h *queueHost) miss(n int64) {
 func (h *queueHost) dropDamage() (n int64) {
 	j, d := &h.b.journal, h.dest
 	defer j.leave(j.enter())
-	n = h.queue.DropDamage(func(from, to uint64) {
+	stored, spooled := h.queue.DropDamage(func(from, to uint64) {
 		j.add(store.Op{Kind: store.DeleteRange, Dest: d.id, Seq: store.Seq(from), To: store.Seq(to)})
+		h.b.spool.deleteRange(d, from, to)
 	})
-	j.writeOff(d, n)
-	return n
+	j.writeOff(d, stored)
+	h.b.spool.writeOff(d, spooled)
+	return stored + spooled
 }
 
 // writeOff takes messages off the books of a destination whose sizes are not known: they are

@@ -102,6 +102,7 @@ type destination struct {
 	topicLog
 	retention
 	recorded
+	spooled spoolRecords
 	history
 	parkingLot
 	ownership
@@ -283,7 +284,7 @@ func (b *Broker) restore(h *store.Header) {
 			d.bootAsked = map[message.BrokerID]uint64{}
 		}
 		d.marks[peer] = uint64(seq)
-		d.bootMarks[peer] = uint64(seq)
+		d.bootMarks[peer] = uint64(min(seq, h.Reserved)) // what comes from now on is above
 	}
 }
 
@@ -346,7 +347,7 @@ func (h *queueHost) ReadPage(_ *queue.Queue, from, to uint64) {
 		before := h.queue.ResidentBytes()
 		h.queue.Loaded(from, complete, copies)
 		h.dest.usage.Add(h.queue.ResidentBytes() - before)
-		h.miss(h.queue.Missing())
+		h.miss()
 		h.b.networks.pageLoaded(h.dest)
 	})
 }
@@ -388,10 +389,13 @@ func (h *queueHost) copies(page []store.Stored) []*queue.Copy {
 			h.lose(&s)
 			continue
 		}
-		copies = append(copies, &queue.Copy{Seq: uint64(s.Seq), Message: s.Message,
+		c := &queue.Copy{Seq: uint64(s.Seq), Message: s.Message, Spooled: s.Spooled,
 			Redelivery: max(s.Redelivery, s.Message.RedeliveryCounter),
-			Arrived:    h.b.arrivedBefore(s.Message), Doubts: h.dest.doubts(uint64(s.Seq)),
-			Suspect: uint64(s.Seq) < h.dest.delivered.boot})
+			Arrived:    h.b.arrivedBefore(s.Message)}
+		if !s.Spooled { // of what came since the broker's start nobody had anything before
+			c.Doubts, c.Suspect = h.dest.doubts(c.Seq), c.Seq < h.dest.delivered.boot
+		}
+		copies = append(copies, c)
 	}
 	return copies
 }

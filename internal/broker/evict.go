@@ -2,11 +2,10 @@ package broker
 
 import "hopwire/internal/broker/queue"
 
-// evictPercent of the memory limit is where durable copies begin to leave memory
-// (cursorMemoryHighWaterMark).
+// evictPercent of the memory limit is where durable copies begin to leave memory.
 const evictPercent = 70
 
-// eviction decides when durable copies that wait are kept in the store alone.
+// eviction decides when copies that wait and are durable, or spooled, leave memory.
 type eviction struct {
 	target int64 // bytes of messages in memory; 0 is no bound
 	next   int64 // the amount at which the next pass begins, >= target
@@ -49,20 +48,14 @@ func (b *Broker) evict() {
 		if d.queue == nil || d.queue.ResidentBytes() <= share {
 			continue
 		}
-		if freed := d.queue.Evict(share); freed > 0 {
-			d.usage.Add(-freed)
-			b.relieve()
-		}
+		b.freed(d, d.queue.Evict(share))
 	}
 	for _, d := range b.order {
 		if b.memory.Used() < e.target {
 			break
 		}
 		if d.queue != nil && len(d.queue.Slots()) == 0 {
-			if freed := d.queue.Evict(0); freed > 0 {
-				d.usage.Add(-freed)
-				b.relieve()
-			}
+			b.freed(d, d.queue.Evict(0))
 		}
 	}
 	e.next = max(e.target, b.memory.Used()+e.target/16)

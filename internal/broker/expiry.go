@@ -238,8 +238,9 @@ func (s *expirySearch) expire(d *destination, copies []*queue.Copy) {
 // is durable, which a full store makes late.
 func (s *expirySearch) take(d *destination, c *queue.Copy) {
 	defer s.b.journal.leave(s.b.journal.enter())
+	spooled := c.Spooled
 	s.b.expire(d, c)
-	s.b.journal.whenDurable(func() { d.queue.Erased(c.Seq) })
+	s.b.whenErased(spooled, func() { d.queue.Erased(c.Seq) })
 }
 
 // byID gives a destination by its number, nil when it is gone.

@@ -22,6 +22,7 @@ type Explanation struct {
 	// others do not count.
 	Stored       int64
 	StoredOldest Oldest
+	Spooled      int64  // messages that wait in the spool alone, whether in a row or not
 	Found        bool   // the message asked for is here
 	Remark       string // about the destination as a whole; "" for nothing
 	// Refused is what users were refused here, which holds no message that is here.
@@ -89,23 +90,24 @@ type rowKey struct {
 }
 
 type explainer struct {
-	b      *Broker
-	now    time.Duration  // since when ages are told: one for all, as they are compared
-	named  *destination   // what was asked about
-	todo   []*destination // the queues that are left
-	d      *destination   // the queue that is looked at
-	id     *message.MessageID
-	next   uint64 // sequence to go on with
-	rows   map[rowKey]*ExplainRow
-	found  bool
-	stored int64
-	oldest Oldest      // of stored
-	view   *queue.View // of what is in the store alone
-	first  *queue.Copy // of the queue, in the store alone
-	unread bool        // a page could not be read
-	kept   []keptCopy  // what prepared branches keep of it, while a message is looked for
-	blind  int64       // messages that cannot be read, while a message is looked for
-	done   func(*Explanation)
+	b       *Broker
+	now     time.Duration  // since when ages are told: one for all, as they are compared
+	named   *destination   // what was asked about
+	todo    []*destination // the queues that are left
+	d       *destination   // the queue that is looked at
+	id      *message.MessageID
+	next    uint64 // sequence to go on with
+	rows    map[rowKey]*ExplainRow
+	found   bool
+	stored  int64
+	oldest  Oldest      // of stored
+	spooled int64       // messages in the spool alone
+	view    *queue.View // of what is in the store alone
+	first   *queue.Copy // of the queue, in the store alone
+	unread  bool        // a page could not be read
+	kept    []keptCopy  // what prepared branches keep of it, while a message is looked for
+	blind   int64       // messages that cannot be read, while a message is looked for
+	done    func(*Explanation)
 }
 
 // begin goes on with the next queue.
@@ -154,6 +156,7 @@ func (e *explainer) through() {
 	} else if !e.found {
 		e.blind += x.Count
 	}
+	e.spooled += e.d.queue.SpooledOnly()
 	if n := e.d.queue.StoredOnly() - e.d.queue.Damage().Count; n > 0 && e.id == nil {
 		if len(e.d.queue.Slots()) == 0 {
 			row := e.row(message.NoConsumer, e.nobody())
@@ -276,6 +279,20 @@ func (b *Broker) memoryReleases(d *destination) string {
 		" broker (%d bytes, of which %d are taken)", b.memory.Limit(), b.memory.Used())
 }
 
+// tempReleases names the limit that keeps the spool from making room in memory, or the disk.
+func (b *Broker) tempReleases() string {
+	space, limit := b.spool.storage.Space(), b.opt.TempLimitBytes
+	if limit > 0 && space.UsedBytes >= limit {
+		return fmt.Sprintf("consumers here or of other destinations, or a larger tempUsage of the broker"+
+			" (%d bytes, of which %d are taken)", limit, space.UsedBytes)
+	}
+	if space.FreeBytes < 0 {
+		return message.TempFull.Releases()
+	}
+	return fmt.Sprintf("consumers, or disk space (%d bytes are free, of which the spool leaves %d)",
+		space.FreeBytes, space.ReserveBytes)
+}
+
 // storeReleases names the limit that keeps sends waiting, or the disk.
 func (b *Broker) storeReleases(d *destination) string {
 	space := b.journal.storage.Space()
@@ -340,6 +357,8 @@ func (e *explainer) releases(r message.Reason, who string) string {
 		return e.b.memoryReleases(e.named)
 	case r == message.StoreFull:
 		return e.b.storeReleases(e.named)
+	case r == message.TempFull:
+		return e.b.tempReleases()
 	}
 	return r.Releases()
 }
@@ -398,7 +417,8 @@ func (e *explainer) finish() {
 	e.loads()
 	e.listeners()
 	x := &Explanation{Status: e.named.status(), Stored: e.stored, StoredOldest: e.oldest,
-		Found: e.found, Remark: remarkOn(e.named.name)}
+		Spooled: e.spooled,
+		Found:   e.found, Remark: remarkOn(e.named.name)}
 	for _, h := range e.named.shares { // a topic has no copies itself
 		x.Status.Size += h.sub.dest.queue.Len()
 		x.Status.InFlight += h.sub.dest.queue.OutCount()

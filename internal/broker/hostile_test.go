@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
 	"hopwire/internal/network"
 	"hopwire/internal/policy"
@@ -225,7 +226,30 @@ func (h *house) balance() error {
 		return fmt.Errorf("memory is charged %d bytes, %d are there; %d are not durable", used,
 			resident, h.b.journal.undurable)
 	}
-	return errors.Join(h.disk.Check(), h.b.Check())
+	return errors.Join(h.disk.Check(), h.b.Check(), h.spoolBalance())
+}
+
+// spoolBalance tells whether what is in the spool is what copies that wait have there.
+func (h *house) spoolBalance() error {
+	if h.spool == nil {
+		return nil
+	}
+	n := int64(0)
+	for _, d := range h.b.order {
+		if d.queue != nil {
+			n += d.queue.SpooledOnly()
+			d.queue.Walk(0, 1<<30, func(c *queue.Copy) {
+				if c.Spooled {
+					n++
+				}
+			})
+		}
+	}
+	if s := &h.b.spool; n != s.count || s.bytes != h.spool.Space().UsedBytes || s.batch != nil {
+		return fmt.Errorf("%d copies are spooled; %d are counted, of %d bytes; %d are in the spool", n,
+			s.count, s.bytes, h.spool.Space().UsedBytes)
+	}
+	return h.spool.Check()
 }
 
 func TestNoSequenceOfCommandsEndsTheBroker(t *testing.T) {
@@ -238,6 +262,9 @@ func TestNoSequenceOfCommandsEndsTheBroker(t *testing.T) {
 		h := open(t, disk, func(o *Options) {
 			o.Statistics = true
 			o.MemoryLimitBytes = 20_000
+			if rapid.Bool().Draw(rt, "spool") {
+				o.Spool = wantSpool{}
+			}
 			if rapid.Bool().Draw(rt, "topics keep messages") {
 				keeping(last(5), nil)(o)
 			}

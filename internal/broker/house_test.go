@@ -20,6 +20,7 @@ type house struct {
 	timers []*timer
 	soon   []func()
 	disk   *mem.Store
+	spool  *mem.Store // nil: there is none
 	jobs   []func()
 	events []Event
 	rnd    uint64
@@ -172,7 +173,7 @@ func openAt(t *testing.T, now time.Duration, disk *mem.Store, change func(*Optio
 	if o.PeersSeen, err = PeersSeen(disk); err != nil {
 		t.Fatal(err)
 	}
-	h.b = New(h, h, headers, o)
+	h.b = New(h, h.storage(&o), headers, o)
 	return h
 }
 

@@ -188,6 +188,9 @@ func (j *journal) reserveSequence(n int64) {
 // its sequence stay, and need no room.
 func (j *journal) remove(d *destination, c *queue.Copy) {
 	if !c.Stored {
+		if c.Spooled || c.Put != nil {
+			j.b.spool.remove(d, c)
+		}
 		return
 	}
 	put := unwritten(c)

@@ -249,12 +249,16 @@ func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason
 	b.lookForRoom(reason)
 }
 
-// lookForRoom looks at the store again in a while, when it is the store that has no room.
+// lookForRoom looks again in a while at the store, when it is the store that has no room; or at the
+// spool and what could be spooled, when that would make some.
 func (b *Broker) lookForRoom(reason message.Reason) {
-	if reason == message.StoreFull && !b.looking {
+	looks := reason == message.StoreFull ||
+		b.spool.storage != nil && (reason == message.TempFull || reason == message.MemoryFull)
+	if looks && !b.looking {
 		b.looking = true
 		b.env.After(storeLook, func() {
 			b.looking = false
+			b.spool.again()
 			b.relieve()
 		})
 	}

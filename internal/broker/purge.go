@@ -80,15 +80,10 @@ func (p *purge) walk() {
 	if p.over {
 		return
 	}
-	var erased []uint64
+	var stored, spooled []uint64
 	defer func() {
-		if d := p.d; len(erased) > 0 {
-			p.b.journal.whenDurable(func() {
-				for _, seq := range erased {
-					d.queue.Erased(seq)
-				}
-			})
-		}
+		p.erased(false, stored)
+		p.erased(true, spooled)
 		p.b.relieve()
 	}()
 	for range purgeSlice {
@@ -103,8 +98,12 @@ func (p *purge) walk() {
 			}
 			c := p.page[0]
 			p.page = p.page[1:]
+			from := &stored
+			if c.Spooled {
+				from = &spooled
+			}
 			if p.stored(c) {
-				erased = append(erased, c.Seq)
+				*from = append(*from, c.Seq)
 			}
 			continue
 		}
@@ -120,6 +119,17 @@ func (p *purge) walk() {
 		}
 	}
 	p.b.env.Soon(p.walk)
+}
+
+// erased has the queue told when records are gone.
+func (p *purge) erased(spooled bool, list []uint64) {
+	if q := p.d.queue; len(list) > 0 {
+		p.b.whenErased(spooled, func() {
+			for _, seq := range list {
+				q.Erased(seq)
+			}
+		})
+	}
 }
 
 // look ends a copy in memory, or counts who has it.

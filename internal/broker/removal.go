@@ -56,6 +56,7 @@ func (b *Broker) removeFor(d *destination, force bool, r message.Reason, why str
 		b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
 		b.journal.keepNextDest()
 	}
+	b.spool.drop(d)
 	d.refuseParked()
 	b.forget(d)
 	switch {

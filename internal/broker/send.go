@@ -369,6 +369,8 @@ func (b *Broker) enqueued(d *destination, c *queue.Copy, a *arrival) {
 			a.unsafe++
 			c.Arrival = a
 		}
+	} else {
+		b.spool.added(d)
 	}
 }
 

@@ -137,11 +137,14 @@ func (b *Broker) lacks(d *destination, k class) message.Reason {
 		d.queue.ResidentBytes() < queue.PageBytes {
 		return "" // one page for every queue that somebody waits at
 	}
+	if b.spool.takes(d) && b.spool.full() {
+		return message.TempFull
+	}
 	return message.MemoryFull
 }
 
 // memoryLacks reports whether the destination's limit is reached, or the broker's: that one alone
-// without flow control, as nothing is spooled to disk.
+// without flow control, when the spool does not follow, is full, or takes nothing of it.
 func (b *Broker) memoryLacks(d *destination) bool {
 	if !d.policy.Memory.ProducerFlowControl {
 		return b.memory.Full()
@@ -254,8 +257,11 @@ func (b *Broker) failsForSpace(d *destination) bool {
 // noSpace is ActiveMQ's text; how is "reached", or "Wait Timeout" after a wait.
 func noSpace(d *destination, a *arrival, reason message.Reason, how string) error {
 	what := "Memory"
-	if reason == message.StoreFull {
+	switch reason {
+	case message.StoreFull:
 		what = "Store"
+	case message.TempFull:
+		what = "Temp Store"
 	}
 	return message.Errorf(message.Limit, "Usage Manager %s Limit %s. Stopping producer (%s) to"+
 		" prevent flooding %s. See http://activemq.apache.org/producer-flow-control.html for"+

@@ -100,6 +100,10 @@ func (b *Broker) brokerStatistics() []message.Property {
 		}
 	}
 	space := b.journal.storage.Space()
+	var temp int64
+	if b.spool.storage != nil {
+		temp = b.spool.storage.Space().UsedBytes
+	}
 	m := []message.Property{
 		{Name: "brokerName", Value: b.opt.Name},
 		{Name: "brokerId", Value: string(b.opt.ID)},
@@ -117,9 +121,9 @@ func (b *Broker) brokerStatistics() []message.Property {
 		{Name: "storePercentUsage", Value: percent(space.UsedBytes, b.opt.StoreLimitBytes)},
 		{Name: "storeUsage", Value: space.UsedBytes},
 		{Name: "storeLimit", Value: b.opt.StoreLimitBytes},
-		{Name: "tempPercentUsage", Value: int32(0)},
-		{Name: "tempUsage", Value: int64(0)},
-		{Name: "tempLimit", Value: int64(0)},
+		{Name: "tempPercentUsage", Value: percent(temp, b.opt.TempLimitBytes)},
+		{Name: "tempUsage", Value: temp},
+		{Name: "tempLimit", Value: b.opt.TempLimitBytes},
 		{Name: "consumerCount", Value: consumers},
 		{Name: "producerCount", Value: producers},
 		{Name: "openwire", Value: b.opt.URL},

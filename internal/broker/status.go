@@ -19,6 +19,7 @@ type Status struct {
 	StoreBytes       int64
 	StoreLimitBytes  int64 // 0 is no limit
 	StoreFull        bool
+	Spool            SpoolStatus
 	Destinations     []DestinationStatus
 	// Subscriptions are the durable ones, in the order of their making.
 	Subscriptions []SubscriptionStatus
@@ -26,6 +27,15 @@ type Status struct {
 	Transactions []TransactionStatus
 	// Incoming are the bridges of peers that lead here and not back, in the order of their coming.
 	Incoming []IncomingStatus
+}
+
+// SpoolStatus is the spool at one moment.
+type SpoolStatus struct {
+	Count, Bytes int64 // messages that have a record in it, in memory or not
+	Total        int64 // messages ever spooled
+	DiskBytes    int64 // that it takes
+	LimitBytes   int64 // 0 is no limit
+	Full         bool
 }
 
 // IncomingStatus is a peer's bridge at one moment.
@@ -76,6 +86,10 @@ func (b *Broker) Status() Status {
 		StoreBytes: space.UsedBytes, StoreLimitBytes: b.opt.StoreLimitBytes, StoreFull: space.Full,
 		Transactions: b.transactions()}
 	s.Counts.Reasons = copyReasons(b.counts.Reasons)
+	if x := &b.spool; x.storage != nil {
+		s.Spool = SpoolStatus{Count: x.count, Bytes: x.bytes, Total: x.total,
+			DiskBytes: x.storage.Space().UsedBytes, LimitBytes: b.opt.TempLimitBytes, Full: x.full()}
+	}
 	budget := waitsOfAll
 	for d := range b.named() {
 		one := d.status()

@@ -34,6 +34,7 @@ const (
 	InTransaction        Reason = "IN_TRANSACTION"
 	MemoryFull           Reason = "MEMORY_FULL"
 	StoreFull            Reason = "STORE_FULL"
+	TempFull             Reason = "TEMP_FULL"
 	DuplicateMessage     Reason = "DUPLICATE"
 	Expired              Reason = "EXPIRED"
 	Poisoned             Reason = "POISONED"

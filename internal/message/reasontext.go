@@ -55,9 +55,13 @@ var reasonTexts = map[Reason]reasonText{
 		"a transaction is open, or prepared",
 		"the commit or rollback of the transaction",
 	},
-	Expired:     {"expired", "the next search for expired messages (expireMessagesPeriod)"},
-	MemoryFull:  {"sends wait for memory", "consumers, or a larger limit"},
-	StoreFull:   {"sends wait for the store", "consumers, or disk space"},
+	Expired:    {"expired", "the next search for expired messages (expireMessagesPeriod)"},
+	MemoryFull: {"sends wait for memory", "consumers, or a larger limit"},
+	StoreFull:  {"sends wait for the store", "consumers, or disk space"},
+	TempFull: {
+		"sends wait for memory, and the spool is full",
+		"consumers, disk space, or a larger tempUsage",
+	},
 	SelfConnect: {"a bridge leads back here", ""},
 	LinkFull: {
 		"the client or peer does not read what waits for it",

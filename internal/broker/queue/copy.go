@@ -17,6 +17,7 @@ type Copy struct {
 	GroupFirst bool               // taken by a consumer that got the message group with it
 	Stored     bool               // a record of it is in the store or on the way there
 	Durable    bool               // Stored and committed
+	Spooled    bool               // not Stored; a record of it is in the spool, until the broker's end
 	Doubts     []message.BrokerID // the peers that may have it: it is out until they told
 	Raised     bool               // Redelivery was raised since it is in doubt
 	Suspect    bool               // a client may have got it before the broker was killed
@@ -41,6 +42,12 @@ func (c *Copy) Told() int32 {
 	}
 	return c.Redelivery
 }
+
+// kept reports whether the copy may leave memory, as a record of it can be read.
+func (c *Copy) kept() bool { return (c.Durable || c.Spooled) && c.Redelivery == 0 }
+
+// read notes that the copy was read: from the spool, or from the store.
+func (c *Copy) read() { c.Stored, c.Durable = !c.Spooled, !c.Spooled }
 
 // Out reports whether the copy is not pending.
 func (c *Copy) Out() bool { return c.out }

@@ -51,13 +51,14 @@ func (q *Queue) settle() {
 	}
 }
 
-// Missing gives how many stored copies were counted that are not there, once: there is nothing that
-// was not read.
-func (q *Queue) Missing() (n int64) {
-	if len(q.gaps) == 0 && len(q.damage.ranges) == 0 {
-		n, q.gapCount = q.gapCount, 0
+// Missing gives how many stored copies, and how many that are in the spool, were counted that are
+// not there, once: there is nothing that was not read.
+func (q *Queue) Missing() (stored, spooled int64) {
+	if len(q.gaps) == 0 && len(q.damage.ranges) == 0 && q.gapCount != 0 {
+		stored, spooled = q.gapCount-q.spooled, q.spooled
+		q.gapCount, q.spooled = 0, 0
 	}
-	return n
+	return stored, spooled
 }
 
 // heal reads what cannot be read once more, range by range, and comes again later.
@@ -124,11 +125,12 @@ func (q *Queue) Damage() (d Damage) {
 	return d
 }
 
-// DropDamage ends the copies that cannot be read. It gives their ranges, and how many there are:
-// no less than the gaps leave.
-func (q *Queue) DropDamage(drop func(from, to uint64)) (n int64) {
+// DropDamage ends the copies that cannot be read. It gives their ranges, and how many stored and
+// spooled ones there are: no less than the gaps leave.
+func (q *Queue) DropDamage(drop func(from, to uint64)) (stored, spooled int64) {
 	d := q.Damage()
-	if n = d.Count; !d.Sure {
+	n := d.Count
+	if !d.Sure {
 		n = q.gapCount
 		for _, g := range q.gaps {
 			n -= int64(min(g.to-g.from, uint64(q.gapCount)))
@@ -138,8 +140,12 @@ func (q *Queue) DropDamage(drop func(from, to uint64)) (n int64) {
 	for _, r := range q.damage.ranges {
 		drop(r.from, r.to)
 	}
+	// Which of them are in the spool is not known while others wait there: of the stored ones the
+	// fewest are counted out, as the rest is found to be missing when it is read.
+	spooled = min(n, q.spooled)
 	q.gapCount -= n
+	q.spooled -= spooled
 	q.damage.ranges, q.damage.told = nil, nil
 	q.wake()
-	return n
+	return n - spooled, spooled
 }

@@ -24,8 +24,8 @@ func (q *Queue) Loaded(from, complete uint64, copies []*Copy) {
 		if _, taken := q.taken[c.Seq]; taken || !before.has(c.Seq) {
 			continue // it was taken or told absent while the page was read
 		}
-		q.gapCount--
-		c.Stored, c.Durable = true, true
+		q.unGap(c.Spooled)
+		c.read()
 		q.resident += c.Message.Size()
 		if len(c.Doubts) > 0 {
 			c.lane = main
@@ -60,29 +60,30 @@ func (q *Queue) TakeStored(c *Copy, owner any) bool {
 	if _, again := q.taken[c.Seq]; again || !q.gaps.has(c.Seq) {
 		return false
 	}
-	q.take(c.Seq)
-	c.Stored, c.Durable, c.lane = true, true, main
+	q.take(c.Seq, c.Spooled)
+	c.read()
+	c.lane = main
 	q.resident += c.Message.Size()
 	q.hold(c, owner)
 	return true
 }
 
-// Lose takes a stored copy that cannot be read out of those that wait. It is taken as by
-// TakeStored, and Erased follows.
-func (q *Queue) Lose(seq uint64) bool {
+// Lose takes a stored, or spooled, copy that cannot be read out of those that wait. It is taken as
+// by TakeStored, and Erased follows.
+func (q *Queue) Lose(seq uint64, spooled bool) bool {
 	if _, again := q.taken[seq]; again || !q.gaps.has(seq) {
 		return false
 	}
-	q.take(seq)
+	q.take(seq, spooled)
 	return true
 }
 
-func (q *Queue) take(seq uint64) {
+func (q *Queue) take(seq uint64, spooled bool) {
 	if q.taken == nil {
 		q.taken = map[uint64]bool{}
 	}
 	q.taken[seq] = false
-	q.gapCount--
+	q.unGap(spooled)
 }
 
 // Erased tells that the record of a copy that TakeStored took is gone: no read that begins from now
@@ -114,15 +115,13 @@ func (q *Queue) Absent(from, to uint64) {
 	q.settle()
 }
 
-// Evict drops pending durable copies from memory, the last first, until at most keep bytes of
-// them stay, and reports how many bytes were freed. The first page stays while there are consumers.
+// Evict drops pending copies from memory that are durable or in the spool, the last first, until at
+// most keep bytes of them stay, and reports how many bytes were freed. The first page stays while
+// there are consumers.
 func (q *Queue) Evict(keep int64) int64 {
 	freed := int64(0)
 	l := &q.lanes[main]
-	floor := uint64(0)
-	if len(q.slots) > 0 {
-		floor = q.pageEnd()
-	}
+	floor := q.floor()
 	for i := len(l.entries) - 1; i >= l.start && q.resident > keep; i-- {
 		c := l.entries[i].copy
 		if c == nil {
@@ -131,14 +130,12 @@ func (q *Queue) Evict(keep int64) int64 {
 		if c.key < floor {
 			break
 		}
-		if !c.Durable || c.Redelivery != 0 {
+		if !c.kept() {
 			continue
 		}
 		l.remove(c.key)
 		i = min(i, len(l.entries))
-		q.gaps = q.gaps.add(c.Seq, c.Seq+1)
-		q.gapCount++
-		q.resident -= c.Message.Size()
+		q.toGap(c)
 		freed += c.Message.Size()
 	}
 	return freed
@@ -162,12 +159,10 @@ func (q *Queue) shed() {
 		below = min(below, s.position(main))
 	}
 	for i := l.find(q.pageEnd()); i < len(l.entries) && l.entries[i].key < below; i++ {
-		if c := l.entries[i].copy; c != nil && c.Durable && c.Redelivery == 0 {
+		if c := l.entries[i].copy; c != nil && c.kept() {
 			l.entries[i].copy = nil
 			l.live--
-			q.gaps = q.gaps.add(c.Seq, c.Seq+1)
-			q.gapCount++
-			q.resident -= c.Message.Size()
+			q.toGap(c)
 		}
 	}
 	l.compact()

@@ -35,6 +35,7 @@ type Queue struct {
 	lanes    [laneCount]lane
 	gaps     gaps // in the main lane
 	gapCount int64
+	spooled  int64 // of gapCount: those that are in the spool; see spooled.go
 	withheld withheld
 	damage   damage
 	reading  bool   // a page is on its way

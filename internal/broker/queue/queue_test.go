@@ -117,7 +117,7 @@ func (h *testHost) load(g gap) {
 			return
 		}
 		copies = append(copies, &Copy{Seq: s, Message: h.stored[s].Message,
-			Arrived: h.stored[s].Arrived})
+			Arrived: h.stored[s].Arrived, Spooled: h.stored[s].Spooled})
 		complete = s + 1
 	}
 	h.q.Loaded(g.from, complete, copies)
@@ -170,6 +170,9 @@ type world struct {
 	testHost
 	subs []*testSub
 	seq  int
+
+	onItsWay []*Copy // to the spool
+	spooled  int     // copies ever spooled
 }
 
 func newWorld() *world {

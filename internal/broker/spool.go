@@ -1,0 +1,497 @@
+package broker
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+	"hopwire/internal/policy"
+	"hopwire/internal/store"
+)
+
+// SpoolStorage is the spool as the broker's loop sees it: a second store, which is empty at start.
+// What Storage reads has what is spooled beside what is stored, as of store.Overlay.
+type SpoolStorage interface {
+	Commit(b *store.Batch, done func(error))
+	Space() store.Space
+}
+
+// spool keeps messages of queues that are not stored on the disk while memory is short. Their
+// copies leave memory then as durable ones do, and are read back by pages. It is a journal beside
+// the core's: what ends is collected, and what is to be written is chosen when a batch is made, of
+// which one is on its way at a time. Nothing of it needs to be one with what goes to the store, as
+// it ends with the broker.
+//
+//	not spooled -> on its way (Copy.Put) -> spooled (Copy.Spooled), in memory or in a gap
+//
+// A copy that ends on its way is deleted when its record is there. A batch that there is no room
+// for changes nothing: its copies stay in memory, of which some are chosen again in a while, and
+// what it was to delete goes with the next one. Meanwhile memory stays full, and sends wait. They
+// look each second whether something can be spooled by now.
+type spool struct {
+	b       *Broker
+	storage SpoolStorage // nil: there is none
+
+	// target is how much memory messages take before some are spooled, next what they take before
+	// it is looked for some again; 0 is no bound, and at once.
+	target, next int64
+	wanted       []*destination // whose own limit is near
+
+	now   []spoolOp // collects
+	waits []func()  // for now to be durable
+	reads []func()  // for now to be handed over
+
+	batch *spoolBatch // on its way
+	wait  time.Duration
+	shut  bool // a batch was refused, and it is not time to try again
+	ended bool // the spool takes nothing any more
+
+	count, bytes int64 // of records
+	total        int64 // copies ever spooled
+}
+
+// spoolRecords are what the spool has of a destination, as of the last batch handed over.
+type spoolRecords struct {
+	count, bytes int64
+	headed       bool  // its header was handed over
+	touched      bool  // its header goes into the next batch
+	wanted       bool  // in spool.wanted
+	next         int64 // what it takes of memory before it is looked for some again
+}
+
+// spoolOp is the end of n records.
+type spoolOp struct {
+	store.Op
+	dest    *destination
+	n, size int64
+}
+
+// spoolPut is what a copy's Put is while it is on its way to the spool.
+type spoolPut struct {
+	dest *destination
+	copy *queue.Copy
+	size int64
+	over bool // the copy ended meanwhile
+}
+
+type spoolBatch struct {
+	ops   []spoolOp
+	puts  []*spoolPut
+	size  int64 // of puts
+	waits []func()
+}
+
+const (
+	// spoolPercent of the memory limit is where copies begin to be spooled.
+	spoolPercent = 70
+	// spoolSlack is the part of a limit by which more is spooled than need be, so that it need not be
+	// at once again.
+	spoolSlack = 16
+	// spoolBytes of messages go into one batch.
+	spoolBytes = 4 << 20
+	// spoolReserved is above all sequences of the spool.
+	spoolReserved = math.MaxInt64
+)
+
+func newSpool(b *Broker) spool {
+	s := spool{b: b}
+	if b.opt.Persistent {
+		s.storage = b.opt.Spool
+	}
+	s.target = b.opt.MemoryLimitBytes / 100 * spoolPercent
+	return s
+}
+
+// takes reports whether messages of the destination that are not stored may be spooled.
+func (s *spool) takes(d *destination) bool {
+	return s.storage != nil && d.queue != nil && d.name.Kind == message.Queue &&
+		d.policy.Cursors.Queue != policy.CursorVM
+}
+
+// mark is what a destination may take of memory before some of it is spooled; 0 is no bound.
+func (d *destination) mark() int64 {
+	limit, percent := d.policy.Memory.LimitBytes, int64(d.policy.Memory.CursorHighWaterPercent)
+	return limit/100*percent + limit%100*percent/100
+}
+
+// added looks whether a destination that got something is near its limit.
+func (s *spool) added(d *destination) {
+	if d.policy.Memory.LimitBytes == 0 || d.spooled.wanted || !s.takes(d) {
+		return
+	}
+	if used := d.usage.Used(); used < d.mark() {
+		d.spooled.next = 0
+	} else if used >= d.spooled.next {
+		d.spooled.wanted = true
+		s.wanted = append(s.wanted, d)
+	}
+}
+
+// again has it looked for something to spool, though the last look found too little.
+func (s *spool) again() {
+	if s.storage == nil {
+		return
+	}
+	s.next = 0
+	for _, d := range s.b.parked {
+		d.spooled.next = 0
+		s.added(d)
+	}
+}
+
+// full reports whether nothing can be spooled now.
+func (s *spool) full() bool {
+	if s.shut || s.ended {
+		return true
+	}
+	space := s.storage.Space()
+	under := int64(0)
+	if s.batch != nil {
+		under = s.batch.size
+	}
+	limit := s.b.opt.TempLimitBytes
+	return space.Full || limit > 0 && space.UsedBytes+under >= limit ||
+		space.FreeBytes >= 0 && space.FreeBytes-2*under < space.ReserveBytes
+}
+
+// remove deletes the record of a copy that ends, if there is one.
+func (s *spool) remove(d *destination, c *queue.Copy) {
+	if p, ok := c.Put.(*spoolPut); ok {
+		p.over = true
+		return
+	}
+	if c.Spooled {
+		c.Spooled = false
+		s.delete(d, store.Seq(c.Seq), c.Message.Expiration, c.Message.Size())
+	}
+}
+
+func (s *spool) delete(d *destination, seq store.Seq, expiration, size int64) {
+	s.collect(d, store.Op{Kind: store.DeleteMessage, Dest: d.id, Seq: seq, Expiration: expiration}, 1,
+		size)
+}
+
+func (s *spool) collect(d *destination, x store.Op, n, size int64) {
+	if !d.gone {
+		s.now = append(s.now, spoolOp{x, d, n, size})
+	}
+}
+
+// lose deletes the record of a message that cannot be read.
+func (s *spool) lose(d *destination, x *store.Stored) {
+	s.delete(d, x.Seq, x.Expiration, d.spooled.mean())
+}
+
+// deleteRange deletes what is in a range, whatever that is; n messages go with it, or others.
+func (s *spool) deleteRange(d *destination, from, to uint64) {
+	if d.spooled.headed {
+		s.collect(d, store.Op{Kind: store.DeleteRange, Dest: d.id, Seq: store.Seq(from),
+			To: store.Seq(to)}, 0, 0)
+	}
+}
+
+// writeOff takes messages off the books that are not there.
+func (s *spool) writeOff(d *destination, n int64) {
+	if n > 0 {
+		s.collect(d, store.Op{Kind: store.Nothing}, n, n*d.spooled.mean())
+	}
+}
+
+// mean is about the size of a message.
+func (r *spoolRecords) mean() int64 { return r.bytes / max(1, r.count) }
+
+// drop ends what there is of a destination that is removed.
+func (s *spool) drop(d *destination) {
+	s.now = slices.DeleteFunc(s.now, func(o spoolOp) bool { return o.dest == d })
+	if d.spooled.headed {
+		s.now = append(s.now, spoolOp{Op: store.Op{Kind: store.DropDestination, Dest: d.id}, dest: d})
+	}
+}
+
+// whenDurable runs f when everything collected so far is done.
+func (s *spool) whenDurable(f func()) {
+	if len(s.now) == 0 && s.batch == nil {
+		f()
+		return
+	}
+	s.waits = append(s.waits, f)
+}
+
+// whenHandedOver runs f when a read sees everything collected so far.
+func (s *spool) whenHandedOver(f func()) {
+	if len(s.now) == 0 {
+		f()
+		return
+	}
+	s.reads = append(s.reads, f)
+}
+
+// whenErased runs f when the record of a copy that was taken from the store, or the spool, and
+// ended is there no more: a read in between would find it again, in a gap that is as it was.
+func (b *Broker) whenErased(spooled bool, f func()) {
+	if spooled {
+		b.spool.whenDurable(f)
+	} else {
+		b.journal.whenDurable(f)
+	}
+}
+
+// flush hands over what was collected, with copies that are to leave memory, unless a batch is on
+// its way.
+func (s *spool) flush() {
+	if s.storage == nil || s.batch != nil {
+		return
+	}
+	puts, size := s.choose()
+	if len(puts)+len(s.now) == 0 {
+		s.rest()
+		return
+	}
+	if s.ended {
+		s.now = nil
+		s.rest()
+		return
+	}
+	x := &spoolBatch{ops: s.now, puts: puts, size: size, waits: s.waits}
+	s.now, s.waits = nil, nil
+	s.batch = x
+	s.storage.Commit(&store.Batch{Ops: s.write(x), Bytes: size}, func(err error) {
+		s.batch = nil
+		switch {
+		case err == nil:
+			s.committed(x)
+		case message.KindOf(err) == message.Limit:
+			s.refused(x, err)
+		default:
+			s.fail(err)
+		}
+	})
+	s.handedOver()
+}
+
+// rest answers who waits, as nothing is on its way.
+func (s *spool) rest() {
+	s.handedOver()
+	for len(s.waits) > 0 && len(s.now) == 0 {
+		f := s.waits[0]
+		s.waits = s.waits[1:]
+		f()
+	}
+}
+
+func (s *spool) handedOver() {
+	reads := s.reads
+	s.reads = nil
+	for _, f := range reads {
+		f()
+	}
+}
+
+// write gives the changes of a batch. Headers come with each: by them the spool knows what it has.
+func (s *spool) write(x *spoolBatch) []store.Op {
+	ops := make([]store.Op, 0, len(x.ops)+len(x.puts)+4)
+	var touched []*destination
+	touch := func(d *destination) {
+		if !d.spooled.touched && !d.gone {
+			d.spooled.touched = true
+			touched = append(touched, d)
+		}
+	}
+	for i := range x.ops {
+		o := &x.ops[i]
+		if o.Kind == store.DropDestination {
+			o.n, o.size = o.dest.spooled.count, o.dest.spooled.bytes
+		}
+		s.count1(o.dest, -o.n, -o.size)
+		touch(o.dest)
+		ops = append(ops, o.Op)
+	}
+	for _, p := range x.puts {
+		s.count1(p.dest, 1, p.size)
+		touch(p.dest)
+		ops = append(ops, store.Op{Kind: store.PutMessage, Dest: p.dest.id,
+			Seq: store.Seq(p.copy.Seq), Message: p.copy.Message})
+	}
+	headers := make([]store.Header, len(touched))
+	for i, d := range touched {
+		r := &d.spooled
+		r.touched, r.headed = false, true
+		headers[i] = store.Header{ID: d.id, Destination: d.name, Reserved: spoolReserved,
+			Count: r.count, Bytes: r.bytes}
+		ops = append(ops, store.Op{Kind: store.PutHeader, Dest: d.id, Header: &headers[i]})
+	}
+	return ops
+}
+
+// count1 counts records in, or out.
+func (s *spool) count1(d *destination, n, size int64) {
+	d.spooled.count += n
+	d.spooled.bytes += size
+	s.count += n
+	s.bytes += size
+}
+
+// committed lets the copies leave memory of which there is a record now.
+func (s *spool) committed(x *spoolBatch) {
+	if s.wait > 0 && len(x.puts) > 0 {
+		s.wait = 0
+		s.b.tell(Event{Kind: StoreTrouble, Reason: message.TempFull,
+			Text: "the spool has room again"})
+	}
+	for i := 0; i < len(x.puts); {
+		d, size := x.puts[i].dest, int64(0)
+		for ; i < len(x.puts) && x.puts[i].dest == d; i++ {
+			p := x.puts[i]
+			c := p.copy
+			c.Put = nil
+			switch {
+			case p.over:
+				s.delete(d, store.Seq(c.Seq), c.Message.Expiration, p.size)
+			case !d.gone:
+				c.Spooled = true
+				size += p.size
+				s.total++
+			}
+		}
+		if size > 0 {
+			s.b.freed(d, d.queue.Evict(d.queue.ResidentBytes()-size))
+			s.added(d)
+		}
+	}
+	for _, f := range x.waits {
+		f()
+	}
+}
+
+// freed gives back what left memory of a destination.
+func (b *Broker) freed(d *destination, bytes int64) {
+	if bytes > 0 {
+		d.usage.Add(-bytes)
+		b.relieve()
+	}
+}
+
+// refused takes a batch back that there is no room for: nothing of it was done.
+func (s *spool) refused(x *spoolBatch, err error) {
+	if s.wait == 0 {
+		s.b.tell(Event{Kind: StoreTrouble, Reason: message.TempFull, Text: "the spool has no room, and" +
+			" messages that are not persistent wait in memory: " + err.Error()})
+	}
+	for _, o := range x.ops {
+		s.count1(o.dest, o.n, o.size)
+	}
+	for _, p := range x.puts {
+		s.count1(p.dest, -1, -p.size)
+		p.copy.Put = nil
+	}
+	s.now = append(slices.DeleteFunc(x.ops, func(o spoolOp) bool {
+		return o.dest.gone && o.Kind != store.DropDestination
+	}), s.now...)
+	s.waits = append(x.waits, s.waits...)
+	s.wait = min(max(retryFirst, 2*s.wait), retryMost)
+	s.shut = true
+	s.b.env.After(s.wait, func() {
+		s.shut = false
+		s.again()
+	})
+}
+
+// fail ends spooling: what is in the spool alone cannot be read any more.
+func (s *spool) fail(err error) {
+	s.ended = true
+	if !s.b.stopping() {
+		s.b.tell(Event{Kind: StoreTrouble, Text: "the spool failed: " + err.Error()})
+	}
+}
+
+// choose gives copies that are to leave memory, and marks them as on their way: those of
+// destinations near their own limits, and of the largest queues while the broker's is near, the
+// last first.
+func (s *spool) choose() (puts []*spoolPut, size int64) {
+	memory := s.b.memory.Used()
+	short := s.target > 0 && memory >= s.target && memory >= s.next
+	if memory < s.target {
+		s.next = 0
+	}
+	if !short && len(s.wanted) == 0 || s.b.stopping() || s.full() {
+		return nil, 0
+	}
+	c := choice{}
+	var left []*destination
+	for n, d := range s.wanted {
+		if c.full() {
+			left = append(left, s.wanted[n:]...)
+			break
+		}
+		d.spooled.wanted = false
+		if !d.gone {
+			s.relax(d, &c)
+		}
+	}
+	if s.wanted = left; short && !c.full() {
+		before := c.size
+		for _, d := range s.largest() {
+			c.take(d, memory-s.target+s.target/spoolSlack+1-c.size)
+		}
+		if c.size == before { // nothing that can go
+			s.next = memory + s.target/spoolSlack
+		}
+	}
+	return c.puts, c.size
+}
+
+// relax makes room at a destination near its own limit: what is durable leaves memory first.
+func (s *spool) relax(d *destination, c *choice) {
+	mark := d.mark()
+	need := d.usage.Used() - mark + mark/spoolSlack + 1
+	if need <= mark/spoolSlack {
+		return
+	}
+	freed := d.queue.Evict(max(0, d.queue.ResidentBytes()-need))
+	s.b.freed(d, freed)
+	before := c.size
+	if c.take(d, need-freed); c.size == before && freed == 0 {
+		d.spooled.next = d.usage.Used() + mark/spoolSlack + 1
+	}
+}
+
+// choice is what goes into a batch.
+type choice struct {
+	puts []*spoolPut
+	size int64
+}
+
+func (c *choice) full() bool { return c.size >= spoolBytes }
+
+// take takes so many bytes of a queue, or what there is.
+func (c *choice) take(d *destination, need int64) {
+	first := len(c.puts)
+	if need = min(need, spoolBytes-c.size); need <= 0 {
+		return
+	}
+	d.queue.Spoolable(func(x *queue.Copy) bool {
+		p := &spoolPut{dest: d, copy: x, size: x.Message.Size()}
+		x.Put = p
+		c.puts, c.size = append(c.puts, p), c.size+p.size
+		need -= p.size
+		return need > 0
+	})
+	slices.Reverse(c.puts[first:])
+}
+
+// largest gives the queues that may have something to spool, by what they take of memory.
+func (s *spool) largest() []*destination {
+	var list []*destination
+	for _, d := range s.b.order {
+		if s.takes(d) && d.queue.ResidentBytes() > 0 {
+			list = append(list, d)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *destination) int {
+		return cmp.Compare(y.queue.ResidentBytes(), x.queue.ResidentBytes())
+	})
+	return list
+}
