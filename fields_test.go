@@ -129,7 +129,6 @@ func honoured() map[string]bool {
 
 // namesakes are fields of settings that are not honoured, with the name of another that is.
 var namesakes = map[string]string{
-	"config.Usage.Temp":           "percentLimit",
 	"policy.Dispatch.StrictOrder": "strictOrder",
 	"policy.Groups.CacheSize":     "cacheSize",
 }

@@ -207,6 +207,7 @@ type Broker struct {
 	loop      *loop.Loop
 	store     store.Store
 	committer *store.Committer
+	spool     *spool // nil: there is none
 	core      *broker.Broker
 	home      *bridge.Home
 	edges

@@ -99,6 +99,7 @@ func (s *Setup) Open(ctx context.Context) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.spool = s.openSpool(c, fatal)
 	b.started = time.Now()
 	if err := b.assemble(st, id, fatal); err != nil {
 		return nil, errors.Join(err, st.Close())
@@ -135,6 +136,11 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 		return b.home.EndOthers(from, links)
 	}
 	o.PeerSeen = func(peer message.BrokerID) { b.home.Seen(peer) }
+	var storage broker.Storage = b.committer
+	if b.spool != nil {
+		overlay := b.spool.over(b.committer, b.loop.Post, fatal)
+		storage, o.Spool = overlay, overlay.Spool()
+	}
 	if o.NextDest, err = broker.NextDest(st); err != nil {
 		return err
 	}
@@ -156,7 +162,7 @@ func (b *Broker) assemble(st store.Store, id message.BrokerID, fatal func(error)
 	b.group = rungroup.New(context.Background())
 	b.loops = rungroup.New(context.Background())
 	b.controls = rungroup.New(context.Background())
-	b.core = broker.New(b.loop, b.committer, headers, o)
+	b.core = broker.New(b.loop, storage, headers, o)
 	b.loop.OnTurn(b.core.EndTurn)
 	b.hub = newHub(b.loop, o)
 	b.home = bridge.NewHome(bridge.Config{

@@ -50,6 +50,7 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 		MemoryLimitBytes:  limit(c.Usage.Memory, nominalHeap()),
 		ResidentBytes:     residentBytes,
 		StoreLimitBytes:   storeLimit(c),
+		TempLimitBytes:    tempLimit(c),
 		SendFailIfNoSpace: c.Usage.FailIfNoSpace,
 		Predeclared:       c.Destinations,
 
@@ -130,6 +131,15 @@ func storeLimit(c *config.Broker) int64 {
 		return limit(l, fallbackDiskBytes)
 	}
 	return limit(l, cmp.Or(disk.Capacity(c.Persistence.Directory), fallbackDiskBytes))
+}
+
+// tempLimit is how many bytes the spool may take of its disk, 0 for any number.
+func tempLimit(c *config.Broker) int64 {
+	l := c.Usage.Temp
+	if l.Percent == 0 || l.Total > 0 || c.Persistence.Memory {
+		return limit(l, fallbackDiskBytes)
+	}
+	return limit(l, cmp.Or(disk.Capacity(c.Persistence.SpoolDirectory), fallbackDiskBytes))
 }
 
 func limit(l config.Limit, whole int64) int64 {

@@ -29,6 +29,9 @@ func (b *Broker) end(cause error) {
 	errs := []error{cause, b.group.Wait(), bounded(b.committer.Close)}
 	b.loops.Stop()
 	errs = append(errs, b.loops.Wait(), b.store.Close())
+	if err := b.spool.end(); err != nil {
+		b.log.Warn("the spool's folder stays until the next start", "error", err)
+	}
 	b.events.flush()
 	if b.control != nil {
 		_ = bounded(func(ctx context.Context) error { b.control.Close(ctx); return nil })

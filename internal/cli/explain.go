@@ -226,9 +226,17 @@ func (c *explainCommand) print(out io.Writer, x *manage.Explanation) {
 		most = len(x.Rows)
 	}
 	printRows(out, x.Rows, most)
+	if n := x.Spooled; n > 0 {
+		terminal.Fprintf(out, "  %6d  of all %s in the spool alone, which ends with the broker\n",
+			n, plural.Form(n, "is", "are"))
+	}
 	if n := x.StoredOnly; n > 0 {
-		terminal.Fprintf(out, "  %6d  %s in the store, and %s looked at when read\n", n,
-			plural.Form(n, "waits", "wait"), plural.Form(n, "is", "are"))
+		where := "the store"
+		if x.Spooled > 0 {
+			where = "the store or the spool"
+		}
+		terminal.Fprintf(out, "  %6d  %s in %s, and %s looked at when read\n", n,
+			plural.Form(n, "waits", "wait"), where, plural.Form(n, "is", "are"))
 		if x.StoredOldest != nil {
 			printOldest(out, n, *x.StoredOldest)
 		}

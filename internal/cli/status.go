@@ -118,11 +118,11 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 			st.Waits)
 		return
 	}
-	terminal.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s%s  store %s%s\n",
+	terminal.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s%s  store %s%s%s\n",
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), plural.Of(st.Connections, "connection"),
 		taken(st.MemoryBytes, st.MemoryLimitBytes), frames(st),
 		taken(st.StoreBytes, st.StoreLimitBytes),
-		mark(st.StoreFull, " FULL"))
+		mark(st.StoreFull, " FULL"), spooled(st))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
 		terminal.Fprintf(w, "  listens\t%s\t%s\n", c.Name, c.Address)
@@ -172,6 +172,15 @@ func taken(n, limit int64) string {
 		return bytes(n) + ", no limit"
 	}
 	return bytes(n) + " of " + bytes(limit)
+}
+
+// spooled tells of messages in the spool, if there are some, or it is full.
+func spooled(st *manage.Status) string {
+	if st.Spooled == 0 && !st.TempFull {
+		return ""
+	}
+	return "  spooled " + plural.Of(st.Spooled, "message") + ", temp " +
+		taken(st.TempBytes, st.TempLimitBytes) + mark(st.TempFull, " FULL")
 }
 
 // frames tells of large frames that are being read, if there are some.

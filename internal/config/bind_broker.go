@@ -29,6 +29,7 @@ func (b *builder) broker(n *bean) *Broker {
 		data = b.folder(n, "dataDirectoryFile")
 	}
 	out.Persistence = b.persistence(n, filepath.Join(data, out.Name))
+	out.Persistence.SpoolDirectory = b.spool(n, filepath.Join(data, out.Name, "tmp_storage"))
 	out.Usage = b.usage(n)
 	out.Policy = b.policyMap(n.one("destinationPolicy"))
 	for _, d := range n.many("destinations") {
@@ -113,6 +114,17 @@ func (b *builder) persistence(n *bean, dir string) Persistence {
 		}
 	}
 	return p
+}
+
+// spool gives the folder of spooled messages.
+func (b *builder) spool(n *bean, dir string) string {
+	if n.has("tmpDataDirectory") {
+		dir = b.folder(n, "tmpDataDirectory")
+	}
+	if s := n.one("tempDataStore"); s != nil && s.has("directory") {
+		dir = b.folder(s, "directory")
+	}
+	return dir
 }
 
 func (b *builder) usage(n *bean) Usage {

@@ -22,6 +22,7 @@ func (b *builder) policyMap(n *bean) policy.Map {
 		for _, e := range n.many(property) {
 			entry := b.policyEntry(e)
 			entry.Destination = b.policyKey(e)
+			b.unspooled(e, entry)
 			for _, d := range entry.Destination.Split() {
 				if first := seen[d]; first != nil {
 					b.notice(e.pos, Warning, "a second <policyEntry> for %s has no effect: line %d has one",
@@ -35,6 +36,7 @@ func (b *builder) policyMap(n *bean) policy.Map {
 	}
 	if d := n.one("defaultEntry"); d != nil {
 		m.Default = b.policyEntry(d)
+		b.unspooled(d, m.Default)
 	}
 	return m
 }
@@ -79,12 +81,19 @@ func (b *builder) memory(n *bean) policy.Memory {
 		fail := n.bool("sendFailIfNoSpace")
 		m.SendFailIfNoSpace = &fail
 	}
-	if n.has("producerFlowControl") && !m.ProducerFlowControl {
-		b.notice(n.at("producerFlowControl"), Warning, "not spooled to disk: with "+
-			"producerFlowControl=false non-persistent messages stay in memory, and sends wait when the "+
-			"broker's memoryUsage is full")
-	}
 	return m
+}
+
+// unspooled warns of an entry without flow control whose messages are not spooled: ActiveMQ spools
+// what waits for subscribers of topics, and in temporary queues.
+func (b *builder) unspooled(n *bean, e *policy.Entry) {
+	if e.Memory.ProducerFlowControl || !n.has("producerFlowControl") ||
+		e.Destination.Kind == message.Queue && e.Cursors.Queue != policy.CursorVM {
+		return
+	}
+	b.notice(n.at("producerFlowControl"), Warning, "not spooled to disk: with "+
+		"producerFlowControl=false non-persistent messages of topics and temporary queues, and of queues"+
+		" with a vmQueueCursor, stay in memory, and sends wait when the broker's memoryUsage is full")
 }
 
 // policyEntry binds the attributes of <policyEntry>.

@@ -163,6 +163,8 @@ type Broker struct {
 type Persistence struct {
 	Memory    bool   // no store: persistent="false" or memoryPersistenceAdapter
 	Directory string // of the store; relative to the working folder unless absolute
+	// SpoolDirectory is the folder in which the broker makes that of its spool; as Directory.
+	SpoolDirectory string
 	// PurgeRecoveredXA is COMMIT or ROLLBACK for XA transactions that are prepared at start; "" has
 	// them wait (purgeRecoveredXATransactionStrategy).
 	PurgeRecoveredXA string

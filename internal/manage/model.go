@@ -67,14 +67,22 @@ type Status struct {
 	MemoryLimitBytes int64             `json:"memoryLimitBytes"` // 0 is no limit
 	// FrameBytes is the memory of large frames that are being read, which MemoryBytes counts when
 	// they are there; above FrameLimitBytes their connections wait, now FramesWaiting of them.
-	FrameBytes      int64             `json:"frameBytes"`
-	FrameLimitBytes int64             `json:"frameLimitBytes"`
-	FramesWaiting   int               `json:"framesWaiting"`
-	StoreBytes      int64             `json:"storeBytes"`
-	StoreLimitBytes int64             `json:"storeLimitBytes"` // 0 is no limit
-	StoreFull       bool              `json:"storeFull"`
-	Totals          Totals            `json:"totals"`
-	Reasons         List[ReasonCount] `json:"reasons"`
+	FrameBytes      int64 `json:"frameBytes"`
+	FrameLimitBytes int64 `json:"frameLimitBytes"`
+	FramesWaiting   int   `json:"framesWaiting"`
+	StoreBytes      int64 `json:"storeBytes"`
+	StoreLimitBytes int64 `json:"storeLimitBytes"` // 0 is no limit
+	StoreFull       bool  `json:"storeFull"`
+	// Spooled are the messages that have a record in the spool, of SpooledBytes; SpooledTotal is how
+	// many ever had one. The spool takes TempBytes of its disk.
+	Spooled        int64             `json:"spooled"`
+	SpooledBytes   int64             `json:"spooledBytes"`
+	SpooledTotal   int64             `json:"spooledTotal"`
+	TempBytes      int64             `json:"tempBytes"`
+	TempLimitBytes int64             `json:"tempLimitBytes"` // 0 is no limit
+	TempFull       bool              `json:"tempFull"`
+	Totals         Totals            `json:"totals"`
+	Reasons        List[ReasonCount] `json:"reasons"`
 }
 
 // Connector is a transport connector: a port.
@@ -211,6 +219,7 @@ type Explanation struct {
 	Destination Destination          `json:"destination"`
 	Rows        List[ExplanationRow] `json:"rows"`
 	StoredOnly  int64                `json:"storedOnly"` // waiting, not in memory and not looked at
+	Spooled     int64                `json:"spooled"`    // waiting in the spool alone
 	// StoredOldest is the oldest of StoredOnly; nil when there are none.
 	StoredOldest *Oldest                `json:"storedOldest,omitempty"`
 	Ways         List[ExplanationOfWay] `json:"ways"`
@@ -267,6 +276,8 @@ func (s *Status) FromBroker(b broker.Status, others map[message.Reason]int64) {
 	s.Broker, s.ID, s.Connections = b.Name, string(b.ID), b.Connections
 	s.MemoryBytes, s.MemoryLimitBytes = b.MemoryBytes, b.MemoryLimitBytes
 	s.StoreBytes, s.StoreLimitBytes, s.StoreFull = b.StoreBytes, b.StoreLimitBytes, b.StoreFull
+	s.Spooled, s.SpooledBytes, s.SpooledTotal = b.Spool.Count, b.Spool.Bytes, b.Spool.Total
+	s.TempBytes, s.TempLimitBytes, s.TempFull = b.Spool.DiskBytes, b.Spool.LimitBytes, b.Spool.Full
 	s.Totals = Totals{Enqueued: b.Counts.Enqueued, Dequeued: b.Counts.Dequeued,
 		Dispatched: b.Counts.Dispatched, Expired: b.Counts.Expired,
 		DeadLetters: b.Counts.DeadLetters, Duplicates: b.Counts.Duplicates,
@@ -335,7 +346,7 @@ func FromBridge(b bridge.Status, now time.Duration) Bridge {
 // FromExplanation gives a core's explanation its outer form.
 func FromExplanation(name string, e *broker.Explanation) *Explanation {
 	x := &Explanation{Broker: name, Destination: destination(&e.Status), StoredOnly: e.Stored,
-		Remark: e.Remark}
+		Spooled: e.Spooled, Remark: e.Remark}
 	for _, r := range e.Rows {
 		x.Rows = append(x.Rows, ExplanationRow{Reason: string(r.Reason), Who: r.Who,
 			Address: r.Address, Selector: r.Selector, Count: r.Count,

@@ -19,7 +19,7 @@ var brokerElements = []*Element{
 	}, Properties: []Property{
 		one("memoryUsage", Honoured, "memory for messages", "memoryUsage"),
 		one("storeUsage", Honoured, "disk for persistent messages", "storeUsage"),
-		one("tempUsage", Later, "disk for spooled messages", "tempUsage"),
+		one("tempUsage", Honoured, "disk for spooled messages", "tempUsage"),
 		one("jobSchedulerUsage", Later, "disk for scheduled messages", "jobSchedulerUsage"),
 	}},
 	{Name: "memoryUsage", Doc: "a memory limit", Attributes: append([]Attribute{
@@ -28,7 +28,7 @@ var brokerElements = []*Element{
 			"limit for more; 0 is no limit"),
 	}, usageAttributes("1 gb")...)},
 	{Name: "storeUsage", Doc: "a store limit", Attributes: diskUsage("100 gb")},
-	{Name: "tempUsage", Status: Later, Doc: "a spool limit", Attributes: diskUsage("50 gb")},
+	{Name: "tempUsage", Doc: "a spool limit", Attributes: diskUsage("50 gb")},
 	{Name: "jobSchedulerUsage", Status: Later, Doc: "a scheduler limit",
 		Attributes: diskUsage("50 gb")},
 	{Name: "managementContext", Status: Tolerated, Open: true, Doc: "JMX; there is none here"},
@@ -83,7 +83,8 @@ var brokerAttributes = []Attribute{
 	attr("brokerId", Text, "", Honoured, "the id in broker paths; made once and kept without"),
 	attr("dataDirectory", Text, "activemq-data", Honoured, "folder of the broker's folder"),
 	attr("dataDirectoryFile", Text, "", Honoured, "the same"),
-	attr("tmpDataDirectory", Text, "", Tolerated, "folder of spooled messages"),
+	attr("tmpDataDirectory", Text, "", Honoured, "folder in which the broker makes that of "+
+		"spooled messages, which is wiped at start; tmp_storage in the broker's folder without"),
 	attr("persistent", Bool, "true", Honoured, "false: persistent messages stay in memory"),
 	attr("deleteAllMessagesOnStartup", Bool, "false", Honoured, "empty the store at start"),
 	attr("useJmx", Bool, "true", Tolerated, "management is always on, without JMX"),
@@ -205,7 +206,7 @@ var brokerProperties = []Property{
 	many("shutdownHooks", Later, "Java code"),
 	one("messageAuthorizationPolicy", Restricts, "decides for each message"),
 	one("jobSchedulerStore", Later, "the scheduler's store", "jobSchedulerStoreImpl"),
-	one("tempDataStore", Tolerated, "where messages are spooled", "pListStoreImpl"),
+	one("tempDataStore", Honoured, "where messages are spooled", "pListStoreImpl"),
 	one("taskRunnerFactory", Tolerated, "Java threads", "taskRunnerFactory"),
 	one("persistenceTaskRunnerFactory", Tolerated, "Java threads", "taskRunnerFactory"),
 	many("transportConnectorURIs", Refused, "use transportConnectors"),

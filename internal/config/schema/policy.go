@@ -85,7 +85,8 @@ var policyElements = []*Element{
 			attr("ignoreIdleConsumers", Bool, "true", Honoured, "those without messages may stay"),
 		}, slowAttributes...)},
 	{Name: "storeCursor", Status: Tolerated, Doc: "waiting messages are in the store"},
-	{Name: "vmQueueCursor", Status: Tolerated, Doc: "waiting messages are in memory"},
+	{Name: "vmQueueCursor", Doc: "waiting messages that are not persistent are in memory, and are " +
+		"not spooled"},
 	{Name: "fileQueueCursor", Status: Tolerated, Doc: "waiting messages are spooled"},
 	{Name: "storeDurableSubscriberCursor", Status: Tolerated, Doc: "waiting messages are in the store",
 		Attributes: []Attribute{
@@ -167,14 +168,15 @@ var policyAttributes = []Attribute{
 	attr("tempTopic", Bool, "false", Honoured, "it is for all temporary topics"),
 	attr("destination", Object, "", Refused, "use queue or topic"),
 	attr("producerFlowControl", Bool, "true", Honoured, "hold producers at the memory limit; "+
-		"false: at the broker's memoryUsage alone, nothing is spooled to disk"),
+		"false: at the broker's memoryUsage alone, when no more is spooled"),
 	attr("memoryLimit", Size, "0", Honoured, "memory of the destination: of messages "+
 		"that are not stored, and of what waits for slow subscribers of a topic; 0 the broker's"),
 	attr("blockedProducerWarningInterval", Millis, "30000", Later, "time between warnings"),
 	attr("sendFailIfNoSpace", Bool, "", Honoured, "instead of systemUsage's"),
 	attr("sendFailIfNoSpaceAfterTimeout", Millis, "-1", Honoured,
 		"instead of systemUsage's").from(-1),
-	attr("cursorMemoryHighWaterMark", Percent, "70", Later, "memory use that ends caching"),
+	attr("cursorMemoryHighWaterMark", Percent, "70", Honoured, "of memoryLimit: above it "+
+		"messages of the queue are spooled"),
 	attr("storeUsageHighWaterMark", Percent, "100", Honoured, "store use that holds producers"),
 	attr("minimumMessageSize", Size, "1024", Later, "what a message counts at least"),
 	attr("maxPageSize", Int, "200", Tolerated, "messages paged in at a time").from(1),
@@ -249,7 +251,7 @@ var policyProperties = []Property{
 		"uniquePropertyMessageEvictionStrategy"),
 	one("slowConsumerStrategy", Later, "what happens to slow consumers",
 		"abortSlowConsumerStrategy", "abortSlowAckConsumerStrategy"),
-	one("pendingQueuePolicy", Tolerated, "where a queue's messages wait", "storeCursor",
+	one("pendingQueuePolicy", Honoured, "where a queue's messages wait", "storeCursor",
 		"vmQueueCursor", "fileQueueCursor"),
 	one("pendingDurableSubscriberPolicy", Tolerated, "where a durable's messages wait",
 		"storeDurableSubscriberCursor", "vmDurableCursor", "fileDurableSubscriberCursor"),

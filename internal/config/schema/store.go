@@ -68,7 +68,16 @@ var storeElements = []*Element{
 		Doc: "messages in a database are not supported: use kahaDB"},
 	{Name: "journaledJDBC", Status: Refused, Open: true,
 		Doc: "messages in a database are not supported: use kahaDB"},
-	{Name: "pListStoreImpl", Status: Tolerated, Open: true, Doc: "a spool"},
+	{Name: "pListStoreImpl", Doc: "a spool", Attributes: append([]Attribute{
+		attr("directory", Text, "", Honoured, "the same as tmpDataDirectory, and comes before it"),
+		attr("brokerService", Object, "", Tolerated, ""),
+		attr("indexDirectory", Text, "", Tolerated, ""),
+		attr("cleanupInterval", Millis, "", Tolerated, ""),
+		attr("journalMaxFileLength", Size, "", Tolerated, "").intFrom(1),
+		attr("journalMaxWriteBatchSize", Size, "", Tolerated, "").intFrom(1),
+	}, tolerated(Int, "indexCacheSize indexPageSize indexWriteBatchSize", tolerated(Bool,
+		"enableIndexWriteAsync failIfDatabaseIsLocked indexEnablePageCaching lazyInit", nil))...),
+		Properties: []Property{one("brokerService", Tolerated, "")}},
 	{Name: "shared-file-locker", Status: Tolerated, Doc: "a lock in the store's folder",
 		Attributes: []Attribute{
 			attr("lockAcquireSleepInterval", Millis, "10000", Tolerated, ""),
