@@ -65,76 +65,23 @@ func (k kinds) sub(t *rapid.T) (*testSub, Traits) {
 // whatever happened before, a queue at rest has no copy that a subscription would take.
 func TestEveryPendingCopyIsRefusedForAReasonThatCanStillWake(t *testing.T) {
 	spooled := 0
-	defer func() {
-		if spooled == 0 {
-			t.Error("nothing was ever spooled")
-		}
-	}()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		defer func() { spooled += w.spooled }()
 		w.q.Follow(anyPolicy(t))
 		k := anyKinds(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"send": func(t *rapid.T) {
-				for range rapid.IntRange(1, 8).Draw(t, "n") {
-					c := w.addAs(k.message(t))
-					if c.Stored && rapid.Bool().Draw(t, "durable") {
-						w.q.Committed(c)
-					}
-				}
-			},
-			"commit": func(*rapid.T) {
-				w.q.Walk(0, 1<<30, func(c *Copy) {
-					if c.Stored && !c.Durable {
-						w.q.Committed(c)
-					}
-				})
-			},
-			"evict": func(*rapid.T) { w.evictAll() },
-			"spool": func(t *rapid.T) { w.spool(rapid.IntRange(1, 8).Draw(t, "n")) },
-			"spooled": func(*rapid.T) {
-				for _, c := range w.onItsWay {
-					if c.Put = nil; !c.Ended() {
-						c.Spooled = true
-						w.stored[c.Seq] = c
-						w.spooled++
-					}
-				}
-				w.onItsWay = nil
-			},
-			"take":   func(t *rapid.T) { w.take(t) },
-			"attach": func(t *rapid.T) { w.attach(k.sub(t)) },
-			"detach": func(t *rapid.T) {
-				if s := w.any(t); s != nil {
-					w.q.Detach(s.slot)
-					w.q.Return(s.took)
-					w.drop(s)
-				}
-			},
-			"ack": func(t *rapid.T) {
-				if s := w.any(t); s != nil && len(s.took) > 0 {
-					c := s.took[0]
-					s.took = s.took[1:]
-					delete(w.stored, c.Seq)
-					w.q.Remove(c)
-					s.room++
-					s.slot.Ready()
-				}
-			},
-			"place back": func(t *rapid.T) {
-				if s := w.any(t); s != nil && len(s.took) > 0 {
-					c := s.took[0]
-					s.took = s.took[1:]
-					w.q.Place(c)
-				}
-			},
-			"rescan": func(t *rapid.T) {
-				if s := w.any(t); s != nil {
-					s.step = rapid.Uint64Range(1, 4).Draw(t, "step")
-					s.slot.Rescan()
-				}
-			},
+			"send":       func(t *rapid.T) { w.send(t, k) },
+			"commit":     func(*rapid.T) { w.commit() },
+			"evict":      func(*rapid.T) { w.evictAll() },
+			"spool":      func(t *rapid.T) { w.spool(rapid.IntRange(1, 8).Draw(t, "n")) },
+			"spooled":    func(*rapid.T) { w.arrives() },
+			"take":       func(t *rapid.T) { w.take(t) },
+			"attach":     func(t *rapid.T) { w.attach(k.sub(t)) },
+			"detach":     func(t *rapid.T) { w.detach(t) },
+			"ack":        func(t *rapid.T) { w.ack(t) },
+			"place back": func(t *rapid.T) { w.placeBack(t) },
+			"rescan":     func(t *rapid.T) { w.rescan(t) },
 			"break": func(t *rapid.T) {
 				if w.seq > 0 {
 					w.bad[rapid.Uint64Range(1, uint64(w.seq)).Draw(t, "bad")] = true
@@ -149,6 +96,72 @@ func TestEveryPendingCopyIsRefusedForAReasonThatCanStillWake(t *testing.T) {
 			"":        func(t *rapid.T) { w.checkRest(t) },
 		})
 	})
+	if spooled == 0 {
+		t.Error("nothing was ever spooled")
+	}
+}
+
+func (w *world) send(t *rapid.T, k kinds) {
+	for range rapid.IntRange(1, 8).Draw(t, "n") {
+		c := w.addAs(k.message(t))
+		if c.Stored && rapid.Bool().Draw(t, "durable") {
+			w.q.Committed(c)
+		}
+	}
+}
+
+func (w *world) commit() {
+	w.q.Walk(0, 1<<30, func(c *Copy) {
+		if c.Stored && !c.Durable {
+			w.q.Committed(c)
+		}
+	})
+}
+
+func (w *world) detach(t *rapid.T) {
+	if s := w.any(t); s != nil {
+		w.q.Detach(s.slot)
+		w.q.Return(s.took)
+		w.drop(s)
+	}
+}
+
+func (w *world) ack(t *rapid.T) {
+	if s := w.any(t); s != nil && len(s.took) > 0 {
+		c := s.took[0]
+		s.took = s.took[1:]
+		delete(w.stored, c.Seq)
+		w.q.Remove(c)
+		s.room++
+		s.slot.Ready()
+	}
+}
+
+func (w *world) placeBack(t *rapid.T) {
+	if s := w.any(t); s != nil && len(s.took) > 0 {
+		c := s.took[0]
+		s.took = s.took[1:]
+		w.q.Place(c)
+	}
+}
+
+func (w *world) rescan(t *rapid.T) {
+	if s := w.any(t); s != nil {
+		s.step = rapid.Uint64Range(1, 4).Draw(t, "step")
+		s.slot.Rescan()
+	}
+}
+
+// arrives makes the records of copies on their way.
+func (w *world) arrives() {
+	for _, c := range w.onItsWay {
+		if c.Put = nil; !c.Ended() {
+			c.Spooled = true
+			w.stored[c.Seq] = c
+			w.spooled++
+		}
+	}
+	w.onItsWay = nil
 }
 
 func (w *world) any(t *rapid.T) *testSub {
