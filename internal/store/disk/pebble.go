@@ -61,6 +61,9 @@ func (s *Store) listener() *pebble.EventListener {
 			s.seldom("data is damaged", i)
 		},
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {
+			if s.opts.Volatile {
+				return // its tables in memory are small, and who writes to it waits for it
+			}
 			s.warn("writes wait for the disk to catch up: " + i.Reason)
 		},
 		PossibleAPIMisuse: func(i pebble.PossibleAPIMisuseInfo) {

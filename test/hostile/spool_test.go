@@ -1,0 +1,106 @@
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"hopwire/openwire"
+	"hopwire/test/bench/load"
+	"hopwire/test/wait"
+)
+
+// Bounds of a broker with 64 MiB for messages and a burst that is three times as large.
+const (
+	burst    = 200_000
+	burstRSS = 300 << 20
+)
+
+// spoolFolder is where the broker's spool is while it has something.
+func (p *process) spoolFolder() string {
+	return filepath.Join(p.data, p.name, "tmp_storage", p.name+".hopwire")
+}
+
+func (p *process) wantSpool(there bool, when string) {
+	p.t.Helper()
+	if _, err := os.Stat(p.spoolFolder()); (err == nil) != there {
+		p.t.Errorf("%s: the spool's folder is there: %v (%v)", when, err == nil, err)
+	}
+}
+
+// A burst of messages that are not persistent stops no producer, takes little memory, and comes in
+// order, each once. What is left of a killed broker's spool is gone at the next start.
+func TestABurstGoesToTheSpoolAndComesBackOnce(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	p := newProcess(t, setup{body: memory64})
+	o := load.Options{ProducerAddr: p.addr(), Dest: "queue://burst", Size: 1024}
+	p.wantSpool(false, "before the first message")
+	took, err := load.Fill(ctx, o, burst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := p.status()
+	t.Logf("%d of 1 KiB came in %v: %.0f msg/s; %d are in the spool, %d MiB there, %d MiB in memory;"+
+		" %d MiB resident at most", burst, took.Round(time.Millisecond),
+		float64(burst)/took.Seconds(), st.Spooled, st.TempBytes>>20, st.MemoryBytes>>20,
+		p.peakRSS()>>20)
+	if q := queue(st, "burst"); q.Size != burst || q.Parked != 0 || st.Spooled < burst/2 {
+		t.Errorf("of %d messages %d are there, %d wait, %d are spooled", burst, q.Size, q.Parked,
+			st.Spooled)
+	}
+	p.wantSpool(true, "with messages in it")
+	drained := p.drainInOrder("burst", burst)
+	t.Logf("consumed in %v: %.0f msg/s; %d MiB resident at most", drained.Round(time.Millisecond),
+		burst/drained.Seconds(), p.peakRSS()>>20)
+	if peak := p.peakRSS(); peak > burstRSS {
+		t.Errorf("it took %d MiB", peak>>20)
+	}
+	wait.For(t, patience, "an empty spool", func() (string, bool) {
+		st := p.status()
+		return fmt.Sprintf("%d are spooled, %d bytes in memory", st.Spooled,
+			st.MemoryBytes), st.Spooled == 0 && st.MemoryBytes < 10_000 // of drain's last one
+	})
+	if _, err := load.Fill(ctx, o, burst); err != nil {
+		t.Fatal(err)
+	}
+	p.kill()
+	p.wantSpool(true, "after kill -9")
+	p.start()
+	p.wantSpool(false, "after the next start")
+	if _, err := load.Fill(ctx, o, burst); err != nil {
+		t.Fatal(err)
+	}
+	p.wantSpool(true, "filled again")
+	p.stop()
+	p.wantSpool(false, "after a clean stop")
+}
+
+// drainInOrder takes so many messages of one producer, and fails when one comes again, or late.
+func (p *process) drainInOrder(name string, count int64) time.Duration {
+	p.t.Helper()
+	began := time.Now()
+	k := login(p.t, p.addr(), "drain")
+	k.subscribe(1, queueName(name), 1000)
+	var first *openwire.MessageId
+	for n := int64(1); n <= count; n++ {
+		id := await[*openwire.MessageDispatch](k).Message.MessageID
+		if id.ProducerSequenceID != n {
+			p.t.Fatalf("message %d came as number %d", id.ProducerSequenceID, n)
+		}
+		if first == nil {
+			first = id
+		}
+		if n%100 == 0 || n == count {
+			k.send(&openwire.MessageAck{ConsumerID: k.consumer(1), Destination: queueName(name),
+				AckType: openwire.AckStandard, MessageCount: int32(n - first.ProducerSequenceID + 1),
+				FirstMessageID: first, LastMessageID: id})
+			first = nil
+		}
+	}
+	k.alive()
+	return time.Since(began)
+}
