@@ -95,7 +95,10 @@ func fillDisk(r *runner) func() {
 	n := r.anyNode()
 	used := n.disk.store.Space().UsedBytes
 	n.Capacity(used+int64(r.w.rnd.IntN(20_000)), 8_000)
-	return func() { n.Capacity(0, 0) }
+	if n.spool != nil {
+		n.SpoolCapacity(n.spool.store.Space().UsedBytes+int64(r.w.rnd.IntN(20_000)), 8_000)
+	}
+	return func() { n.Capacity(0, 0); n.SpoolCapacity(0, 0) }
 }
 
 func slowDisk(r *runner) func() {

@@ -11,6 +11,8 @@ import (
 	"hopwire/internal/network"
 	"hopwire/internal/policy"
 	"hopwire/internal/selector"
+	"hopwire/internal/store"
+	"hopwire/internal/store/mem"
 )
 
 // NodeConfig says what a broker of the world is.
@@ -21,6 +23,7 @@ type NodeConfig struct {
 	Volatile     bool   // persistent=false
 	Policies     *policy.Map
 	MemoryLimit  int64
+	Spool        bool // messages of queues that are not persistent are spooled when memory is short
 	StoreLimit   int64
 	Rights       Rights // nil lets everybody do everything
 	Plant        *Plant // a fault planted in it; nil is none
@@ -31,6 +34,8 @@ type Node struct {
 	w          *World
 	cfg        NodeConfig
 	disk       *Disk
+	spool      *Disk         // of this life; nil is none
+	spooled    int64         // copies that were, in earlier lives
 	skew       time.Duration // its clock is ahead by
 	connectors []bridge.Options
 	life       *life // nil while it is down
@@ -101,19 +106,39 @@ func (n *Node) Skew(d time.Duration) {
 // Slow makes each operation of the broker's disk take longer by d.
 func (n *Node) Slow(d time.Duration) {
 	n.w.trace("%s: disk slower by %v", n.cfg.Name, d)
-	n.disk.slow = d
+	for _, x := range n.disks() {
+		x.slow = d
+	}
+}
+
+// disks are the broker's disk, and that of its spool.
+func (n *Node) disks() []*Disk {
+	if n.spool == nil {
+		return []*Disk{n.disk}
+	}
+	return []*Disk{n.disk, n.spool}
 }
 
 // Spoil makes so many percent of the reads of the broker's disk fail.
 func (n *Node) Spoil(percent int) {
 	n.w.trace("%s: %d%% of the reads fail", n.cfg.Name, percent)
-	n.disk.spoilt = percent
+	for _, x := range n.disks() {
+		x.spoilt = percent
+	}
 }
 
 // Capacity limits the broker's disk; 0 is no limit.
 func (n *Node) Capacity(capacityBytes, reserveBytes int64) {
 	n.w.trace("%s: disk limited to %d bytes", n.cfg.Name, capacityBytes)
 	n.disk.store.SetCapacity(capacityBytes, reserveBytes)
+}
+
+// SpoolCapacity limits the disk of the broker's spool; 0 is no limit.
+func (n *Node) SpoolCapacity(capacityBytes, reserveBytes int64) {
+	if n.spool != nil {
+		n.w.trace("%s: spool limited to %d bytes", n.cfg.Name, capacityBytes)
+		n.spool.store.SetCapacity(capacityBytes, reserveBytes)
+	}
 }
 
 // bridgeUser is who bridges log in as.
@@ -164,7 +189,7 @@ func (n *Node) Start() {
 		panic(err)
 	}
 	n.w.trace("%s: starts, %d stored destinations", n.cfg.Name, len(headers))
-	store, local, clock := n.cfg.Plant.around(l)
+	disk, local, clock := n.cfg.Plant.around(l)
 	if p := n.cfg.Plant; p != nil && p.Headers != nil {
 		headers = p.Headers(headers)
 	}
@@ -180,7 +205,8 @@ func (n *Node) Start() {
 		},
 	}
 	n.cfg.Rights.apply(&options)
-	l.core = broker.New(clock, store, headers, options)
+	disk = n.spoolOver(disk, l, &options)
+	l.core = broker.New(clock, disk, headers, options)
 	l.env.end = func() {
 		l.core.EndTurn()
 		l.storage.idle()
@@ -193,6 +219,25 @@ func (n *Node) Start() {
 	for _, peer := range l.core.DoubtedPeers() {
 		l.home.WatchDoubts(peer, l.core.DoubtPatience(peer))
 	}
+}
+
+// spoolOver lays a new spool over a life's storage, if the broker has one.
+func (n *Node) spoolOver(under broker.Storage, l *life, o *broker.Options) broker.Storage {
+	if !n.cfg.Spool {
+		return under
+	}
+	n.spool = &Disk{w: n.w, store: mem.New(), slow: n.disk.slow, spoilt: n.disk.spoilt}
+	overlay := store.NewOverlay(under, &storage{env: l.env, disk: n.spool})
+	o.Spool = overlay.Spool()
+	return overlay
+}
+
+// Spooled is how many copies were spooled, ever.
+func (n *Node) Spooled() int64 {
+	if n.life == nil {
+		return n.spooled
+	}
+	return n.spooled + n.life.core.Status().Spool.Total
 }
 
 // Connect adds a connector to the broker, now and at each later start.
@@ -222,7 +267,7 @@ func (n *Node) Crash(lost bool, detect time.Duration) {
 	}
 	n.w.trace("%s: crashes", n.cfg.Name)
 	l.env.dead = true
-	n.life = nil
+	n.spooled, n.life = n.Spooled(), nil
 	for _, e := range slices.Clone(l.ends) {
 		if lost {
 			e.socket.sever(detect)
@@ -266,7 +311,7 @@ func (l *life) down(done func()) {
 		return
 	}
 	l.env.dead = true
-	n.life = nil
+	n.spooled, n.life = n.Spooled(), nil
 	for _, e := range slices.Clone(l.ends) {
 		e.close()
 	}

@@ -39,6 +39,7 @@ type Plan struct {
 	Branches  bool          // these have two phases
 	Memory    int64         // memoryLimit of each queue
 	Broker    int64         // memoryUsage of each broker
+	Spool     bool          // brokers have a spool
 	Resend    bool          // producers send again what was not confirmed when they come back
 	Twin      bool          // two connectors between each pair
 	Suppress  bool          // suppressDuplicateQueueSubscriptions
@@ -104,7 +105,21 @@ func Draw(seed uint64) Plan {
 	p.BadReads, p.Groups = some(15), some(15) && !p.Selector
 	// Drawn apart: what else a seed gives is as without.
 	p.Branches = p.Sessions && rand.New(rand.NewPCG(seed, 78)).IntN(2) == 0
+	p.spools(rand.New(rand.NewPCG(seed, 79)), calm)
 	return p
+}
+
+// spools gives the brokers spools, and has some of them need these.
+func (p *Plan) spools(r *rand.Rand, calm bool) {
+	if p.Spool = r.IntN(2) == 0; !p.Spool || calm || r.IntN(4) > 0 {
+		return
+	}
+	p.Volatile = true
+	if r.IntN(2) == 0 {
+		p.Broker = []int64{15_000, 50_000}[r.IntN(2)]
+	} else {
+		p.Memory = []int64{10_000, 30_000}[r.IntN(2)]
+	}
 }
 
 // calm makes the applications so quiet that order has to be kept.
@@ -134,6 +149,7 @@ func (p *Plan) String() string {
 	add("decrease", p.Decrease)
 	add("forwardAhead", p.Ahead)
 	add("volatile", p.Volatile)
+	add("spool", p.Spool)
 	add("transactions", p.Sessions)
 	add("branches", p.Branches)
 	add("resend", p.Resend)
@@ -215,7 +231,7 @@ func (p *Plan) policies() *policy.Map {
 func (p *Plan) build(w *World, plant *Plant) {
 	for i := range p.Brokers {
 		w.Broker(NodeConfig{Name: nameOf(i), ActiveMQ: i == p.ActiveMQ, Policies: p.policies(),
-			MemoryLimit: p.Broker, Plant: plant})
+			MemoryLimit: p.Broker, Spool: p.Spool, Plant: plant})
 	}
 	for _, x := range p.pairs() {
 		p.link(w, nameOf(x[0]), nameOf(x[1]), "")

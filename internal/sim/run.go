@@ -15,6 +15,7 @@ type Outcome struct {
 	Messages   int
 	Delivered  int
 	Resends    int // deliveries of what had been delivered before
+	Spooled    int64
 	Virtual    time.Duration
 }
 
@@ -73,6 +74,9 @@ func Run(p Plan, trace func(string), plant *Plant) *Outcome {
 	for _, f := range w.ledger.Order {
 		out.Delivered += len(f.Deliveries)
 		out.Resends += max(0, len(f.Deliveries)-1)
+	}
+	for _, n := range w.nodes {
+		out.Spooled += n.Spooled()
 	}
 	return out
 }
@@ -216,8 +220,11 @@ func (r *runner) stopFaults() {
 		}
 	}
 	for _, n := range r.w.nodes {
-		n.disk.slow, n.disk.spoilt = 0, 0
+		for _, x := range n.disks() {
+			x.slow, x.spoilt = 0, 0
+		}
 		n.Capacity(0, 0)
+		n.SpoolCapacity(0, 0)
 		n.Lock(false)
 		n.Start()
 	}

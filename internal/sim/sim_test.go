@@ -39,18 +39,22 @@ func TestPromisesHoldForEverySeed(t *testing.T) {
 	}
 	seeds := seedsOf(t)
 	began := time.Now()
-	var failed, messages, resends atomic.Int64
+	var failed, messages, resends, spooled atomic.Int64
 	sweep(1, seeds, func(seed uint64) {
 		out := Run(Draw(seed), nil, nil)
 		messages.Add(int64(out.Messages))
 		resends.Add(int64(out.Resends))
+		spooled.Add(out.Spooled)
 		if len(out.Violations) > 0 && failed.Add(1) <= 20 {
 			report(t, out)
 		}
 	})
 	spent := time.Since(began)
-	t.Logf("%d seeds, %d failed, %d messages, %d redeliveries, %.1f ms per seed and core",
-		seeds, failed.Load(), messages.Load(), resends.Load(),
+	if spooled.Load() == 0 {
+		t.Error("nothing was ever spooled")
+	}
+	t.Logf("%d seeds, %d failed, %d messages, %d redeliveries, %d spooled, %.1f ms per seed and core",
+		seeds, failed.Load(), messages.Load(), resends.Load(), spooled.Load(),
 		float64(spent.Milliseconds())*float64(runtime.GOMAXPROCS(0))/float64(seeds))
 }
 
