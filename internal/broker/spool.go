@@ -205,7 +205,6 @@ func (r *spoolRecords) mean() int64 { return r.bytes / max(1, r.count) }
 
 // drop ends what there is of a destination that is removed.
 func (s *spool) drop(d *destination) {
-	s.now = slices.DeleteFunc(s.now, func(o spoolOp) bool { return o.dest == d })
 	if d.spooled.headed {
 		s.now = append(s.now, spoolOp{Op: store.Op{Kind: store.DropDestination, Dest: d.id}, dest: d})
 	}
@@ -387,9 +386,7 @@ func (s *spool) refused(x *spoolBatch, err error) {
 		s.count1(p.dest, -1, -p.size)
 		p.copy.Put = nil
 	}
-	s.now = append(slices.DeleteFunc(x.ops, func(o spoolOp) bool {
-		return o.dest.gone && o.Kind != store.DropDestination
-	}), s.now...)
+	s.now = append(x.ops, s.now...)
 	s.waits = append(x.waits, s.waits...)
 	s.wait = min(max(retryFirst, 2*s.wait), retryMost)
 	s.shut = true

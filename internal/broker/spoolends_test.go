@@ -233,6 +233,42 @@ func TestDamageOfTheSpool(t *testing.T) {
 	}
 }
 
+// A record is there until its delete is: who reads meanwhile does not get what expired once more.
+func TestWhatIsTakenFromTheSpoolIsNotReadAgain(t *testing.T) {
+	h, q := open(t, nil, spooling), queueNamed("q")
+	p := h.connect("p", "p", "", nil)
+	for i := range int64(300) {
+		m := p.big("p", q, i+1, 10_000, false)
+		m.Expiration = h.Wall() + 10_000
+		p.do(m)
+	}
+	h.now += 11 * time.Second
+	h.b.spool.batch = &spoolBatch{} // one is on its way, and what is collected waits
+	h.b.expiring = true
+	(&expirySearch{b: h.b, now: h.Wall()}).memory()
+	h.turn()
+	d := h.b.find(q)
+	if d.queue.Len() != 0 || len(h.b.spool.now) < 100 {
+		t.Fatalf("%d are left, %d deletes wait", d.queue.Len(), len(h.b.spool.now))
+	}
+	c := h.connect("c", "c", "", nil)
+	c.consume("c", q)
+	if len(c.got) != 0 || d.counts.Expired != 300 {
+		t.Errorf("%d messages came, %d of 300 expired", len(c.got), d.counts.Expired)
+	}
+	h.b.spool.batch = nil
+	h.turn()
+	h.holdsNothing()
+}
+
+// noPuts refuses what puts.
+func noPuts(batches []*store.Batch) error {
+	if slices.ContainsFunc(batches, (*store.Batch).Puts) {
+		return message.Errorf(message.Limit, "no room")
+	}
+	return nil
+}
+
 // errand is a machine of one queue with a spool: what is sent comes once, or expires or is purged.
 type errand struct {
 	*house
@@ -321,7 +357,11 @@ func TestWhatIsSpooledComesOnce(t1 *testing.T) {
 			"full": func(t *rapid.T) {
 				x.spool.SetCapacity(rapid.SampledFrom([]int64{1, 80_000, 300_000}).Draw(t, "room"), 20_000)
 			},
-			"free": func(*rapid.T) { x.spool.SetCapacity(0, 0) },
+			"refuse": func(*rapid.T) { x.spool.SetFault(noPuts) },
+			"free": func(*rapid.T) {
+				x.spool.SetCapacity(0, 0)
+				x.spool.SetFault(nil)
+			},
 			"time": func(t *rapid.T) {
 				x.pass(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second)
 			},
@@ -356,6 +396,7 @@ func TestWhatIsSpooledComesOnce(t1 *testing.T) {
 // ends frees all, has one consumer take what is left, and looks at what became of everything.
 func (x *errand) ends(t *rapid.T) {
 	x.spool.SetCapacity(0, 0)
+	x.spool.SetFault(nil)
 	x.broken = 0
 	x.pass(5 * time.Second)
 	for _, r := range x.readers {

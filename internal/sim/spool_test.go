@@ -46,15 +46,9 @@ func playSpool(seed uint64) (found []string, spooled int64) {
 				Work: time.Duration(rnd.IntN(3)) * time.Millisecond})
 		}
 		n := []*Node{a, b}[rnd.IntN(2)]
-		switch rnd.IntN(10) {
-		case 0:
-			n.SpoolCapacity(int64(1+rnd.IntN(60_000)), 8_000)
-			w.After(w.within(2*time.Second), func() { n.SpoolCapacity(0, 0) })
-		case 1:
-			n.Slow(w.within(100 * time.Millisecond))
-		case 2:
-			n.Spoil(rnd.IntN(60))
-			w.After(w.within(2*time.Second), func() { n.Spoil(0) })
+		switch what := rnd.IntN(10); what {
+		case 0, 1, 2:
+			trouble(w, n, what)
 		default:
 			for range 1 + rnd.IntN(30) {
 				writers[rnd.IntN(len(writers))].Send(Mail{To: queueQ, Volatile: rnd.IntN(4) > 0,
@@ -83,6 +77,20 @@ func playSpool(seed uint64) (found []string, spooled int64) {
 		spooled += n.Spooled()
 	}
 	return append(found, w.Notes()...), spooled
+}
+
+// trouble comes over a broker's disk for a while.
+func trouble(w *World, n *Node, what int) {
+	switch what {
+	case 0:
+		n.SpoolCapacity(int64(1+w.rnd.IntN(60_000)), 8_000)
+		w.After(w.within(2*time.Second), func() { n.SpoolCapacity(0, 0) })
+	case 1:
+		n.Slow(w.within(100 * time.Millisecond))
+	default:
+		n.Spoil(w.rnd.IntN(60))
+		w.After(w.within(2*time.Second), func() { n.Spoil(0) })
+	}
 }
 
 func TestASpoolLosesAndDoublesNothing(t *testing.T) {

@@ -9,11 +9,14 @@ import (
 	"hopwire/test/interop/jms"
 )
 
-// narrowPolicies are of queues with little memory; those of the last keep nobody waiting.
+// narrowPolicies are of queues with little memory. Some are not spooled; those without flow control
+// keep nobody waiting.
 const narrowPolicies = `
 <policyEntry queue="narrow.>" memoryLimit="40 kb">
   <pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy></policyEntry>
 <policyEntry queue="stored.>" memoryLimit="40 kb"/>
+<policyEntry queue="spooled.>" memoryLimit="40 kb"/>
+<policyEntry queue="loose.>" memoryLimit="40 kb" producerFlowControl="false"/>
 <policyEntry queue="free.>" memoryLimit="40 kb" producerFlowControl="false">
   <pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy></policyEntry>
 `
@@ -70,6 +73,21 @@ var flowScenarios = []scenario{
 		dest := p.under("stored", "")
 		p.session(jms.Auto).Send(big(dest, 30, true))
 		p.numbers("taken", p.pull(p.session(jms.Auto), dest).Receive(30, patience))
+	}},
+	{"what is not stored is spooled", func(p *program) {
+		for _, name := range []string{"spooled", "loose"} {
+			dest := p.under(name, "")
+			done := begins(p.with("jms.alwaysSyncSend=true").Session(jms.Auto), big(dest, 60, false))
+			p.failed("sent to "+name, <-done)
+			p.say("browsed: %d", len(p.conn.Browse(dest, "")))
+			s := p.session(jms.Transacted)
+			c := p.pull(s, dest)
+			p.numbers("taken", c.Receive(10, patience))
+			s.Rollback()
+			p.numbers("again", c.Receive(60, patience))
+			must(p.t, s.Commit())
+			p.say("left: %d", len(p.conn.Browse(dest, "")))
+		}
 	}},
 	{"a held producer's connection goes on", func(p *program) {
 		conn := p.with("jms.alwaysSyncSend=true")
