@@ -48,14 +48,14 @@ func (b *Broker) evict() {
 		if d.queue == nil || d.queue.ResidentBytes() <= share {
 			continue
 		}
-		b.freed(d, d.queue.Evict(share))
+		b.freed(d, d.queue.Evict(share, queue.PageBytes))
 	}
 	for _, d := range b.order {
 		if b.memory.Used() < e.target {
 			break
 		}
 		if d.queue != nil && len(d.queue.Slots()) == 0 {
-			b.freed(d, d.queue.Evict(0))
+			b.freed(d, d.queue.Evict(0, queue.PageBytes))
 		}
 	}
 	e.next = max(e.target, b.memory.Used()+e.target/16)

@@ -90,6 +90,9 @@ const (
 	// spoolSlack is the part of a limit by which more is spooled than need be, so that it need not be
 	// at once again.
 	spoolSlack = 16
+	// spoolParts is the part of a limit that the first page of a queue with consumers may take, or
+	// those of all queues.
+	spoolParts = 4
 	// spoolBytes of messages go into one batch.
 	spoolBytes = 4 << 20
 	// spoolReserved is above all sequences of the spool.
@@ -356,7 +359,7 @@ func (s *spool) committed(x *spoolBatch) {
 			}
 		}
 		if size > 0 {
-			s.b.freed(d, d.queue.Evict(d.queue.ResidentBytes()-size))
+			s.b.freed(d, d.queue.Evict(d.queue.ResidentBytes()-size, s.page(d)))
 			s.added(d)
 		}
 	}
@@ -429,15 +432,45 @@ func (s *spool) choose() (puts []*spoolPut, size int64) {
 		}
 	}
 	if s.wanted = left; short && !c.full() {
-		before := c.size
-		for _, d := range s.largest() {
-			c.take(d, memory-s.target+s.target/spoolSlack+1-c.size)
-		}
-		if c.size == before { // nothing that can go
-			s.next = memory + s.target/spoolSlack
-		}
+		s.makeRoom(&c)
 	}
 	return c.puts, c.size
+}
+
+// makeRoom makes room in memory: what may leave it does, and of the rest some is spooled.
+func (s *spool) makeRoom(c *choice) {
+	need := s.b.memory.Used() - s.target + s.target/spoolSlack + 1
+	first, size := need, c.size
+	for _, d := range s.largest() {
+		if need <= 0 || c.full() {
+			return
+		}
+		need -= s.evict(d, need)
+		need -= c.take(d, need, s.page(d))
+	}
+	if need == first && c.size == size { // nothing that can go
+		s.next = s.b.memory.Used() + s.target/spoolSlack
+	}
+}
+
+// evict has a queue give so many bytes of memory back, of what may leave it.
+func (s *spool) evict(d *destination, need int64) int64 {
+	freed := d.queue.Evict(max(0, d.queue.ResidentBytes()-need), s.page(d))
+	s.b.freed(d, freed)
+	return freed
+}
+
+// page is how many bytes of a queue that has consumers stay in memory, though it is short: a page,
+// or a part of what all have, as consumers that take nothing must not keep senders waiting.
+func (s *spool) page(d *destination) int64 {
+	bytes := int64(queue.PageBytes)
+	if s.target > 0 {
+		bytes = min(bytes, s.target/spoolParts/int64(max(1, len(s.b.order))))
+	}
+	if mark := d.mark(); mark > 0 {
+		bytes = min(bytes, mark/spoolParts)
+	}
+	return bytes
 }
 
 // relax makes room at a destination near its own limit: what is durable leaves memory first.
@@ -447,10 +480,8 @@ func (s *spool) relax(d *destination, c *choice) {
 	if need <= mark/spoolSlack {
 		return
 	}
-	freed := d.queue.Evict(max(0, d.queue.ResidentBytes()-need))
-	s.b.freed(d, freed)
-	before := c.size
-	if c.take(d, need-freed); c.size == before && freed == 0 {
+	freed := s.evict(d, need)
+	if c.take(d, need-freed, s.page(d)) == 0 && freed == 0 {
 		d.spooled.next = d.usage.Used() + mark/spoolSlack + 1
 	}
 }
@@ -463,13 +494,13 @@ type choice struct {
 
 func (c *choice) full() bool { return c.size >= spoolBytes }
 
-// take takes so many bytes of a queue, or what there is.
-func (c *choice) take(d *destination, need int64) {
-	first := len(c.puts)
+// take takes so many bytes of a queue beyond its first page, or what there is, and gives how many.
+func (c *choice) take(d *destination, need, page int64) int64 {
+	first, size := len(c.puts), c.size
 	if need = min(need, spoolBytes-c.size); need <= 0 {
-		return
+		return 0
 	}
-	d.queue.Spoolable(func(x *queue.Copy) bool {
+	d.queue.Spoolable(page, func(x *queue.Copy) bool {
 		p := &spoolPut{dest: d, copy: x, size: x.Message.Size()}
 		x.Put = p
 		c.puts, c.size = append(c.puts, p), c.size+p.size
@@ -477,6 +508,7 @@ func (c *choice) take(d *destination, need int64) {
 		return need > 0
 	})
 	slices.Reverse(c.puts[first:])
+	return c.size - size
 }
 
 // largest gives the queues that may have something to spool, by what they take of memory.

@@ -329,6 +329,9 @@ func TestWhatIsSpooledComesOnce(t1 *testing.T) {
 		x := &errand{q: queueNamed("q"), expires: map[int64]bool{}, done: map[int64]bool{},
 			house: open(t1, nil, func(o *Options) {
 				o.Spool, o.MemoryLimitBytes = wantSpool{}, 100_000
+				e := policy.NewEntry()
+				e.Memory.LimitBytes = rapid.SampledFrom([]int64{0, 0, 20_000, 90_000}).Draw(t, "limit")
+				o.Policies = &policy.Map{Default: e}
 			})}
 		x.p = x.connect("p", "p", "", nil)
 		actions := map[string]func(*rapid.T){

@@ -74,7 +74,8 @@ func (s *script) broker(l line) error {
 	}
 	s.rights[l.word(0)] = rights
 	s.w.Broker(sim.NodeConfig{Name: l.word(0), ActiveMQ: l.has("activemq"),
-		Volatile: l.has("volatile"), Spool: l.has("spool"), NoAdvisories: l.option("advisories", "true") == "false",
+		Volatile: l.has("volatile"), NoAdvisories: l.option("advisories", "true") == "false",
+		Spool:    l.has("spool"),
 		Policies: policies, Rights: rights})
 	return nil
 }

@@ -182,7 +182,7 @@ func (w *world) drop(s *testSub) {
 
 // spool has records of some copies on their way.
 func (w *world) spool(n int) {
-	w.q.Spoolable(func(c *Copy) bool {
+	w.q.Spoolable(PageBytes, func(c *Copy) bool {
 		c.Put = w
 		w.onItsWay = append(w.onItsWay, c)
 		n--

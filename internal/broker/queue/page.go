@@ -116,12 +116,12 @@ func (q *Queue) Absent(from, to uint64) {
 }
 
 // Evict drops pending copies from memory that are durable or in the spool, the last first, until at
-// most keep bytes of them stay, and reports how many bytes were freed. The first page stays while
-// there are consumers.
-func (q *Queue) Evict(keep int64) int64 {
+// most keep bytes of them stay, and reports how many bytes were freed. The first page, of so many
+// bytes, stays while there are consumers.
+func (q *Queue) Evict(keep, page int64) int64 {
 	freed := int64(0)
 	l := &q.lanes[main]
-	floor := q.floor()
+	floor := q.floor(page)
 	for i := len(l.entries) - 1; i >= l.start && q.resident > keep; i-- {
 		c := l.entries[i].copy
 		if c == nil {
@@ -158,7 +158,7 @@ func (q *Queue) shed() {
 		}
 		below = min(below, s.position(main))
 	}
-	for i := l.find(q.pageEnd()); i < len(l.entries) && l.entries[i].key < below; i++ {
+	for i := l.find(q.pageEnd(PageBytes)); i < len(l.entries) && l.entries[i].key < below; i++ {
 		if c := l.entries[i].copy; c != nil && c.kept() {
 			l.entries[i].copy = nil
 			l.live--
@@ -169,14 +169,14 @@ func (q *Queue) shed() {
 	q.shedNext = 2*l.live + PageCopies
 }
 
-// pageEnd is the key behind the first page of the main lane that stays in memory.
-func (q *Queue) pageEnd() uint64 {
+// pageEnd is the key behind the first page of the main lane that stays in memory, of so many bytes.
+func (q *Queue) pageEnd(bytes int64) uint64 {
 	n, size, end := 0, int64(0), uint64(0)
 	q.lanes[main].each(0, func(c *Copy) bool {
 		n++
 		size += c.Message.Size()
 		end = c.key + 1
-		return n < PageCopies && size < PageBytes
+		return n < PageCopies && size < bytes
 	})
 	return end
 }

@@ -27,11 +27,11 @@ func (q *Queue) unGap(spooled bool) {
 func (q *Queue) SpooledOnly() int64 { return q.spooled }
 
 // Spoolable gives pending copies that cannot leave memory as no record of them is anywhere, the
-// last first, until f reports false: all but the first page, and those of which a record is on its
-// way.
-func (q *Queue) Spoolable(f func(*Copy) bool) {
+// last first, until f reports false: all but the first page, as for Evict, and those of which a record is
+// on its way.
+func (q *Queue) Spoolable(page int64, f func(*Copy) bool) {
 	l := &q.lanes[main]
-	floor := q.floor()
+	floor := q.floor(page)
 	for i := len(l.entries) - 1; i >= l.start; i-- {
 		c := l.entries[i].copy
 		switch {
@@ -47,9 +47,9 @@ func (q *Queue) Spoolable(f func(*Copy) bool) {
 
 // floor is the key below which copies of the main lane do not leave memory: the first page stays
 // while there are consumers.
-func (q *Queue) floor() uint64 {
+func (q *Queue) floor(page int64) uint64 {
 	if len(q.slots) == 0 {
 		return 0
 	}
-	return q.pageEnd()
+	return q.pageEnd(page)
 }
