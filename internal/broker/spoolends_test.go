@@ -311,6 +311,12 @@ func (x *errand) open(prefetch int32, selector string) {
 	x.readers = append(x.readers, r)
 }
 
+func (x *errand) browses() {
+	x.ids++
+	name := fmt.Sprint("b", x.ids)
+	x.connect(name, name, "", nil).browse(name, x.q, 2000)
+}
+
 func (x *errand) acks(t interface{ Fatalf(string, ...any) }, r *reader, n int) {
 	for ; n > 0 && len(r.got) > 0; n-- {
 		id := r.got[0]
@@ -369,11 +375,7 @@ func TestWhatIsSpooledComesOnce(t1 *testing.T) {
 				x.pass(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second)
 			},
 			"unread": func(t *rapid.T) { x.broken = rapid.IntRange(1, 3).Draw(t, "reads") },
-			"browse": func(t *rapid.T) {
-				x.ids++
-				x.connect(fmt.Sprint("b", x.ids), fmt.Sprint("b", x.ids), "", nil).browse(
-					fmt.Sprint("b", x.ids), x.q, 2000)
-			},
+			"browse": func(*rapid.T) { x.browses() },
 			"": func(t *rapid.T) {
 				if d := x.b.find(x.q); d != nil && d.queue.SpooledOnly() > d.queue.StoredOnly() {
 					t.Fatalf("%d are in the spool alone of %d", d.queue.SpooledOnly(),

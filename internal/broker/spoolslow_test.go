@@ -84,3 +84,40 @@ func TestWhatComesBackIsSpooled(t *testing.T) {
 		h.holdsNothing()
 	}
 }
+
+// What ends in a turn whose batch is refused, as it puts something, is deleted with the next one.
+func TestWhatEndsWithARefusedBatchIsDeleted(t *testing.T) {
+	h, q := open(t, nil, spooling), queueNamed("q")
+	h.burst(q, 1, 300, 0)
+	r := &reader{guest: h.connect("r", "r", "", nil)}
+	r.id = r.window("r", q, 60, "")
+	for range 3 { // what it has then was spooled
+		got := r.got
+		r.got = nil
+		for _, id := range got {
+			r.ack(r.id, q, id, message.IndividualAck, message.TransactionID{})
+		}
+	}
+	p := h.connect("p", "p", "", nil)
+	var more []*message.Message
+	for i := range int64(60) {
+		more = append(more, p.big("p", q, 301+i, 5000, false))
+	}
+	h.spool.SetFault(noPuts)
+	for _, m := range more {
+		p.Handle(m)
+	}
+	r.Handle(&message.MessageAck{Destination: q, Consumer: r.id, Type: message.IndividualAck,
+		Last: r.got[59], HasLast: true, Count: 1})
+	h.b.EndTurn()
+	if x := h.b.spool.batch; x == nil || len(x.puts) == 0 || len(x.ops) == 0 {
+		t.Fatalf("the batch is %+v", x)
+	}
+	h.turn()
+	h.spool.SetFault(nil)
+	h.pass(3 * time.Second)
+	r.Gone()
+	h.turn()
+	h.drains(q)
+	h.holdsNothing()
+}

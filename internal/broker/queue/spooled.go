@@ -27,8 +27,8 @@ func (q *Queue) unGap(spooled bool) {
 func (q *Queue) SpooledOnly() int64 { return q.spooled }
 
 // Spoolable gives pending copies that cannot leave memory as no record of them is anywhere, the
-// last first, until f reports false: all but the first page, as for Evict, and those of which a record is
-// on its way.
+// last first, until f reports false: all but the first page, as for Evict, and those of which a
+// record is on its way.
 func (q *Queue) Spoolable(page int64, f func(*Copy) bool) {
 	l := &q.lanes[main]
 	floor := q.floor(page)
