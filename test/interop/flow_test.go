@@ -83,7 +83,7 @@ var flowScenarios = []scenario{
 			s := p.session(jms.Transacted)
 			c := p.pull(s, dest)
 			p.numbers("taken", c.Receive(10, patience))
-			s.Rollback()
+			must(p.t, s.Rollback())
 			p.numbers("again", c.Receive(60, patience))
 			must(p.t, s.Commit())
 			p.say("left: %d", len(p.conn.Browse(dest, "")))
