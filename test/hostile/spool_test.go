@@ -2,12 +2,15 @@ package hostile
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"hopwire/client"
 	"hopwire/openwire"
 	"hopwire/test/bench/load"
 	"hopwire/test/wait"
@@ -39,11 +42,13 @@ func TestABurstGoesToTheSpoolAndComesBackOnce(t *testing.T) {
 	p := newProcess(t, setup{body: memory64})
 	o := load.Options{ProducerAddr: p.addr(), Dest: "queue://burst", Size: 1024}
 	p.wantSpool(false, "before the first message")
+	used := load.CPU(p.cmd.Process.Pid)
 	took, err := load.Fill(ctx, o, burst)
 	if err != nil {
 		t.Fatal(err)
 	}
 	st := p.status()
+	filled := load.CPU(p.cmd.Process.Pid) - used
 	t.Logf("%d of 1 KiB came in %v: %.0f msg/s; %d are in the spool, %d MiB there, %d MiB in memory;"+
 		" %d MiB resident at most", burst, took.Round(time.Millisecond),
 		float64(burst)/took.Seconds(), st.Spooled, st.TempBytes>>20, st.MemoryBytes>>20,
@@ -53,7 +58,10 @@ func TestABurstGoesToTheSpoolAndComesBackOnce(t *testing.T) {
 			st.Spooled)
 	}
 	p.wantSpool(true, "with messages in it")
+	used = load.CPU(p.cmd.Process.Pid)
 	drained := p.drainInOrder("burst", burst)
+	t.Logf("CPU of the broker for a message: %v in, %v out", filled/burst,
+		(load.CPU(p.cmd.Process.Pid)-used)/burst)
 	t.Logf("consumed in %v: %.0f msg/s; %d MiB resident at most", drained.Round(time.Millisecond),
 		burst/drained.Seconds(), p.peakRSS()>>20)
 	if peak := p.peakRSS(); peak > burstRSS {
@@ -103,4 +111,76 @@ func (p *process) drainInOrder(name string, count int64) time.Duration {
 	}
 	k.alive()
 	return time.Since(began)
+}
+
+// On a disk that store and spool share a full spool holds those whose messages are not persistent,
+// and nobody else. Consumers make room; all come in order, each once.
+func TestAFullSpoolIsNoFullStore(t *testing.T) {
+	const count = 60_000 // of 8 KiB, half compressible
+	dir := smallDisk(t, 256)
+	p := newProcess(t, setup{data: dir, body: memory64})
+	mark := p.log.mark()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	sender := dial(ctx, t, p.addr())
+	defer sender.Close(context.Background())
+	sent := make(chan error, 1)
+	go func() { sent <- sendMuch(ctx, sender, count) }()
+	line := p.awaitLog(mark, "TEMP_FULL")
+	st := p.status()
+	t.Logf("%d MiB are left, %d in the spool, of %d MiB: %s", room(t, dir)>>20, st.Spooled,
+		st.TempBytes>>20, line)
+	if !st.TempFull || st.StoreFull || queue(st, "FULL").Parked == 0 {
+		t.Errorf("the spool is full: %v, the store is: %v, %d sends wait", st.TempFull, st.StoreFull,
+			queue(st, "FULL").Parked)
+	}
+	other := dial(ctx, t, p.addr())
+	defer other.Close(context.Background())
+	if err := sendOne(ctx, other, "PERSISTENT"); err != nil {
+		t.Error(err)
+	}
+	seen := map[string]bool{}
+	for len(seen) < count {
+		take(t, p.addr(), 5000, seen)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	if q := queue(p.status(), "FULL"); q.Size != 0 || q.Parked != 0 {
+		t.Errorf("%d are left, %d wait", q.Size, q.Parked)
+	}
+}
+
+// sendMuch sends messages that are not persistent.
+func sendMuch(ctx context.Context, conn *client.Conn, count int) error {
+	s, err := conn.Session(ctx, client.AutoAck)
+	if err != nil {
+		return err
+	}
+	p, err := s.Producer(ctx, client.Queue("FULL"), client.NonPersistent())
+	if err != nil {
+		return err
+	}
+	random := make([]byte, 4<<10)
+	for i := range count {
+		_, _ = rand.Read(random)
+		text := client.NewText(fmt.Sprintf("%08d", i) + hex.EncodeToString(random))
+		if err := p.Send(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendOne sends a persistent message and waits for its confirmation.
+func sendOne(ctx context.Context, conn *client.Conn, queue string) error {
+	s, err := conn.Session(ctx, client.AutoAck)
+	if err != nil {
+		return err
+	}
+	p, err := s.Producer(ctx, client.Queue(queue))
+	if err != nil {
+		return err
+	}
+	return p.Send(ctx, client.NewText("stored"))
 }
