@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -139,6 +140,38 @@ func TestASpoolLeavesRoom(t *testing.T) {
 	}
 	if names, err := fs.List(""); err != nil || len(names) != 0 {
 		t.Errorf("%v are left, %v", names, err)
+	}
+}
+
+// A write that fails ends the spool, as it does a store; what fills is waited for.
+func TestAFailingDiskEndsASpool(t *testing.T) {
+	mem := vfs.NewMem()
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	var broken atomic.Bool
+	fatal := make(chan error, 1)
+	s := disk.NewSpool(disk.Options{Dir: "spool", OnFatal: func(err error) { fatal <- err },
+		FS: errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if broken.Load() && op.Kind == errorfs.OpFileWrite {
+				return syscall.EIO
+			}
+			return nil
+		}))})
+	if err := s.Apply([]*store.Batch{spooled(1, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	var err error
+	for i := store.Seq(2); err == nil && i < 10_000; i++ { // its memory is written now and then
+		err = s.Apply([]*store.Batch{spooled(i, 10_000)})
+	}
+	if message.KindOf(err) != message.Unavailable {
+		t.Errorf("it fails with %v", err)
+	}
+	if err := <-fatal; !errors.Is(err, syscall.EIO) {
+		t.Errorf("it ends with %v", err)
+	}
+	if err := s.Close(); err == nil {
+		t.Error("it is closed as if nothing was wrong")
 	}
 }
 
