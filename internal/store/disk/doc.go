@@ -15,6 +15,9 @@
 // before a repair; what else begins with "db." is left by one that was killed, and ended or undone
 // by the next open.
 //
+// A Spool's folder has "lock" and "db" alone, from its first put to its end (spool.go): a volatile
+// store logs nothing, syncs nothing, and is never opened again.
+//
 // # Records
 //
 // Numbers in keys are 8 bytes, most significant first; dest and seq name a message.
