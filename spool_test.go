@@ -22,8 +22,8 @@ import (
 const narrow = `<systemUsage><systemUsage><memoryUsage><memoryUsage limit="1 mb"/></memoryUsage>
 	<tempUsage><tempUsage limit="64 mb"/></tempUsage></systemUsage></systemUsage>`
 
-// floods sends 400 messages of 10 KB that are not persistent, or as many as go in a while, and gives
-// the status when all are there, or some wait.
+// floods sends 400 messages of 10 KB that are not persistent, or as many as go in a while, and
+// gives the status when all are there, or some wait.
 func floods(t *testing.T, b *Broker, all bool) *Status {
 	t.Helper()
 	patience := 2 * time.Second

@@ -233,16 +233,19 @@ func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason
 	if a.conn != nil {
 		a.conn.pace()
 	}
-	after := b.opt.SendFailIfNoSpaceAfter
+	after, how := b.opt.SendFailIfNoSpaceAfter, "Wait Timeout"
 	if d.policy.Memory.SendFailIfNoSpaceAfter >= 0 {
 		after = d.policy.Memory.SendFailIfNoSpaceAfter
+	}
+	if b.failsForSpace(d) {
+		after, how = spoolWait, "reached"
 	}
 	if after > 0 && a.peer == nil {
 		a.wait.timer = b.env.After(after, func() {
 			reason := a.reason()
 			if d.unpark(a) {
 				b.counts.Reasons[reason]++
-				a.refuse(noSpace(d, a, reason, "Wait Timeout"))
+				a.refuse(noSpace(d, a, reason, how))
 			}
 		})
 	}

@@ -61,7 +61,7 @@ func (b *Broker) awaitSpace(a *arrival) outcome {
 		}
 		reason = d.lack[k]
 	}
-	if a.peer == nil && b.failsForSpace(d) {
+	if a.peer == nil && b.failsForSpace(d) && !(reason == message.MemoryFull && b.spool.makesRoom(d)) {
 		b.counts.Reasons[reason]++
 		a.refuse(noSpace(d, a, reason, "reached"))
 		return finished

@@ -143,6 +143,16 @@ func (s *spool) again() {
 	}
 }
 
+// spoolWait is how long a send that is to fail without room waits for what is on its way to the
+// spool, and for more of it.
+const spoolWait = time.Second
+
+// makesRoom reports whether copies are on their way to the spool, so that there is room soon.
+func (s *spool) makesRoom(d *destination) bool {
+	return s.takes(d) && !s.full() &&
+		(s.batch != nil && len(s.batch.puts) > 0 || s.next == 0 && d.spooled.next == 0)
+}
+
 // full reports whether nothing can be spooled now.
 func (s *spool) full() bool {
 	if s.shut || s.ended {

@@ -121,3 +121,34 @@ func TestWhatEndsWithARefusedBatchIsDeleted(t *testing.T) {
 	h.drains(q)
 	h.holdsNothing()
 }
+
+// A send that fails without room waits while the spool makes some, and fails when it makes none.
+func TestASendDoesNotFailWhileTheSpoolMakesRoom(t *testing.T) {
+	h, q := open(t, nil, func(o *Options) {
+		spooling(o)
+		o.SendFailIfNoSpace = true
+	}), queueNamed("q")
+	p := h.connect("p", "p", "", nil)
+	for round := range int64(3) {
+		var all []*message.Message
+		for i := range int64(300) {
+			all = append(all, p.big("p", q, round*300+i+1, 10_000, false))
+		}
+		for _, m := range all {
+			p.Handle(m)
+		}
+		h.turn()
+	}
+	if n := h.b.counts.Reasons[message.MemoryFull]; n != 0 || h.b.find(q).queue.Len() != 900 {
+		t.Errorf("%d sends failed, %d of 900 are there", n, h.b.find(q).queue.Len())
+	}
+	h.bridge("ID:p", queueNamed("held"), &bridgeEnd{})
+	for i := range int64(200) { // the bridge has these, and they cannot be spooled
+		p.Handle(p.big("p", queueNamed("held"), 1000+i, 10_000, false))
+	}
+	h.pass(3 * time.Second)
+	if d := h.b.find(queueNamed("held")); d.parkedCount() != 0 ||
+		h.b.counts.Reasons[message.MemoryFull] == 0 {
+		t.Errorf("%d wait, %d failed", d.parkedCount(), h.b.counts.Reasons[message.MemoryFull])
+	}
+}

@@ -189,9 +189,10 @@ func TestAProducerWindowIsGivenBack(t *testing.T) {
 	})
 }
 
-// small is a memory limit of 1 MB for one queue.
+// small is a memory limit of 1 MB for one queue, which is not spooled.
 const small = `<destinationPolicy><policyMap><policyEntries>
-<policyEntry queue="FULL" memoryLimit="1mb" producerFlowControl="true"/>
+<policyEntry queue="FULL" memoryLimit="1mb" producerFlowControl="true">
+<pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy></policyEntry>
 </policyEntries></policyMap></destinationPolicy>`
 
 func TestSendsWithoutRoomWaitAndAcknowledgementsBehindThemDoNot(t *testing.T) {

@@ -59,12 +59,17 @@ func (p *process) stopsPromptly() {
 	}
 }
 
+// unspooled keeps what waits in queues in memory.
+const unspooled = `<destinationPolicy><policyMap><policyEntries><policyEntry queue="&gt;">
+<pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy></policyEntry></policyEntries></policyMap>
+</destinationPolicy>`
+
 func TestAStopDoesNotWaitForSendsThatHaveNoRoom(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		how        []client.SendOption
 	}{
-		{"memory", usage("memoryUsage", "4mb"), []client.SendOption{client.NonPersistent()}},
+		{"memory", usage("memoryUsage", "4mb") + unspooled, []client.SendOption{client.NonPersistent()}},
 		{"store", usage("storeUsage", "4mb"), []client.SendOption{client.Window(1000)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
