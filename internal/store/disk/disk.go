@@ -316,7 +316,7 @@ func (s *Store) close() error {
 // left gives the outcome of a Close that cannot end what pebble does. Where that only waits for
 // space nothing is lost: the logs have it, and the next open goes on.
 func (s *Store) left() error {
-	if errors.Is(s.failure, errHalted) && !s.applying.Load() {
+	if errors.Is(s.failure, errHalted) && !s.applying.Load() && !s.opts.Volatile {
 		s.warn("the disk is full: the next start writes what the logs have into tables")
 		return nil
 	}
