@@ -223,6 +223,7 @@ var eventWords = map[broker.EventKind]struct {
 	broker.ConnectionRefused:   {slog.LevelWarn, "connection refused"},
 	broker.DestinationAdded:    {slog.LevelDebug, "destination added"},
 	broker.DestinationRemoved:  {slog.LevelDebug, "destination removed"},
+	broker.DestinationInactive: {slog.LevelInfo, "unused destinations removed"},
 	broker.MessageDropped:      {slog.LevelWarn, "message dropped"},
 	broker.MessageDead:         {slog.LevelWarn, "message dead-lettered"},
 	broker.SendParked:          {slog.LevelWarn, "sends wait for space"},

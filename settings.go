@@ -60,6 +60,9 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 		RejectDurableConsumers: c.RejectDurableConsumers,
 		OfflineDurableTimeout:  c.OfflineDurableTimeout,
 		OfflineDurableCheck:    c.OfflineDurableCheck,
+
+		PurgePeriod: c.PurgePeriod,
+		PurgeMost:   c.PurgeMost,
 	}
 	switch c.Persistence.PurgeRecoveredXA {
 	case "COMMIT":

@@ -45,6 +45,12 @@ type Options struct {
 	// (offlineDurableSubscriberTaskSchedule). One that is not above 0 removes none.
 	OfflineDurableTimeout, OfflineDurableCheck time.Duration
 
+	// PurgePeriod is the time between two looks for destinations that nobody uses
+	// (schedulePeriodForDestinationPurge), 0 none; PurgeMost how many of them go at most in one
+	// (maxPurgedDestinationsPerSweep), 0 any number.
+	PurgePeriod time.Duration
+	PurgeMost   int
+
 	SendFailIfNoSpace bool // systemUsage sendFailIfNoSpace
 	// SendFailIfNoSpaceAfter is sendFailIfNoSpaceAfterTimeout; 0 waits for ever.
 	SendFailIfNoSpaceAfter time.Duration
@@ -177,6 +183,7 @@ type Broker struct {
 	beat     time.Duration // the end of the last turn
 	stop     *stop         // nil: none is under way
 	expiring bool          // a search for expired messages is under way
+	sweeping bool          // a look for destinations that nobody uses is under way
 	purges   []*purge      // under way
 }
 
@@ -226,6 +233,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 	}
 	b.scheduleExpiry()
 	b.watchOffline()
+	b.watchInactive()
 	return b
 }
 

@@ -44,6 +44,7 @@ func (s *consumer) startBrowse() {
 		if d := s.b.destination(m); d.queue != nil {
 			b.todo, b.named = append(b.todo, d), append(b.named, d)
 			d.browsers++
+			d.stir()
 		}
 	}
 	b.walk()
@@ -53,6 +54,7 @@ func (b *browse) stop() {
 	b.done = true
 	for _, d := range b.named {
 		d.browsers--
+		d.stir()
 	}
 	b.named = nil
 }

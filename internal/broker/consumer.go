@@ -171,6 +171,7 @@ func (s *consumer) matches(d message.Destination) bool {
 
 // lose ends that a consumer is one of the destination.
 func (d *destination) lose(s *consumer) {
+	d.stir()
 	n := len(d.consumers)
 	if drop(&d.consumers, s); s.durable != nil && len(d.consumers) < n {
 		d.durables--
@@ -182,6 +183,7 @@ func (s *consumer) attach(d *destination) {
 	if slices.Contains(d.consumers, s) {
 		return
 	}
+	d.stir()
 	d.consumers = append(d.consumers, s)
 	if s.durable != nil {
 		d.durables++
@@ -332,6 +334,7 @@ func (s *consumer) end(last int64) {
 	s.b.advisories.drop(s)
 	s.giveBack(last)
 	for _, cs := range s.slots {
+		cs.dest.stir()
 		drop(&cs.dest.consumers, s)
 		cs.dest.queue.Detach(cs.slot)
 	}

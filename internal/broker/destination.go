@@ -106,6 +106,7 @@ type destination struct {
 	history
 	parkingLot
 	ownership
+	idleness
 
 	producerCount int
 	counts        DestinationCounts

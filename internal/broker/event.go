@@ -12,6 +12,7 @@ const (
 	ConnectionRefused
 	DestinationAdded
 	DestinationRemoved
+	DestinationInactive // nobody used it for so long that it was removed
 	MessageDropped      // Reason says why, Text names the message
 	MessageDead         // to a dead letter queue
 	SendParked          // the first send that waits for space on a destination

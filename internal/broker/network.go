@@ -15,7 +15,8 @@ import (
 type networks struct {
 	subs  map[message.ConsumerID]*netSub
 	order []*netSub
-	peers []network.Event // bridges that are up, in the order of their start
+	peers []network.Event                        // bridges that are up, in the order of their start
+	came  map[message.ConnectionID]time.Duration // when each of peers came, by its link; monotonic
 	cand  candidate
 	// loads are what waits for a page of a queue, or for its end.
 	loads map[*destination][]func()
@@ -58,6 +59,7 @@ func (n *networks) init() {
 	n.loads = map[*destination][]func(){}
 	n.pages = map[message.BrokerID]pageEnd{}
 	n.actors = map[actor]*rights{}
+	n.came = map[message.ConnectionID]time.Duration{}
 	n.seen = map[message.BrokerID]*sighting{}
 	n.mirrored = map[message.BrokerID]*mirrored{}
 	n.patience = map[message.BrokerID]time.Duration{}
@@ -158,6 +160,7 @@ func (n *netSub) attach(d *destination) {
 	if slices.Contains(d.nets, n) {
 		return
 	}
+	d.stir()
 	d.nets = append(d.nets, n)
 	if d.queue == nil {
 		n.topics = append(n.topics, d)
@@ -215,10 +218,12 @@ func (b *Broker) Unsubscribe(id message.ConsumerID) {
 	drop(&b.networks.order, n)
 	for _, cs := range n.slots {
 		n.giveBack(cs.dest)
+		cs.dest.stir()
 		drop(&cs.dest.nets, n)
 		cs.dest.queue.Detach(cs.slot)
 	}
 	for _, d := range n.topics {
+		d.stir()
 		drop(&d.nets, n)
 	}
 	n.loseTopics()
@@ -436,8 +441,10 @@ func (b *Broker) Advise(e network.Event) {
 			kept = append(kept, p)
 		}
 	}
+	delete(b.networks.came, e.Link)
 	if e.Started {
 		kept = append(kept, e)
+		b.networks.came[e.Link] = b.env.Mono()
 	}
 	b.networks.peers = kept
 	b.mirrorLink(e)

@@ -112,6 +112,7 @@ func (b *Broker) known(peer message.BrokerID, keys []network.DoubtKey,
 		if d == nil {
 			continue
 		}
+		d.stir()
 		if !b.haveReceipts(d, func() { b.known(peer, keys, done) }) {
 			return
 		}
@@ -271,7 +272,7 @@ func (b *Broker) InDoubt(peer message.BrokerID, after message.CopyRef, limit int
 	id, start := b.behind(peer, after)
 	for i := b.from(id); i < len(b.order); i++ {
 		d := b.order[i]
-		if d.queue == nil {
+		if d.queue == nil || d.gone {
 			continue
 		}
 		seq := uint64(0)

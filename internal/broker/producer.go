@@ -43,6 +43,7 @@ func (c *Connection) addProducer(info *message.ProducerInfo) error {
 		case err == nil:
 			p.dest = d
 			d.producerCount++
+			d.stir()
 		case c.b.expects(to) == 0: // else its sends wait
 			return err
 		}
@@ -57,6 +58,7 @@ func (c *Connection) endProducer(p *producer) {
 	c.last = nil
 	if p.dest != nil {
 		p.dest.producerCount--
+		p.dest.stir()
 	}
 	c.b.adviseProducer(p, true)
 }

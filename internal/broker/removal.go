@@ -30,6 +30,27 @@ func (b *Broker) removeTemp(d *destination) error {
 // removeFor is removeDestination for a reason that its messages are counted under; why is told with
 // their number, unless it is "".
 func (b *Broker) removeFor(d *destination, force bool, r message.Reason, why string) error {
+	err := b.take(d, force, r, why)
+	if d.gone {
+		if i := b.from(d.id); i < len(b.order) && b.order[i] == d {
+			b.order = slices.Delete(b.order, i, i+1)
+		}
+		if d.name.Kind == message.Topic {
+			drop(&b.topics, d)
+		}
+	}
+	return err
+}
+
+// dropGone takes the destinations that are gone out of the lists, in one walk.
+func (b *Broker) dropGone() {
+	gone := func(d *destination) bool { return d.gone }
+	b.order = slices.DeleteFunc(b.order, gone)
+	b.topics = slices.DeleteFunc(b.topics, gone)
+}
+
+// take is removeFor, but for the lists of all destinations.
+func (b *Broker) take(d *destination, force bool, r message.Reason, why string) error {
 	if d.gone {
 		return nil
 	}
@@ -78,10 +99,6 @@ func (b *Broker) removeFor(d *destination, force bool, r message.Reason, why str
 	}
 	delete(b.dests, d.name)
 	b.unsupported.joined(d.name, -1)
-	drop(&b.order, d)
-	if d.name.Kind == message.Topic {
-		drop(&b.topics, d)
-	}
 	b.networks.pageLoaded(d)
 	b.endBrowses(d)
 	b.adviseDestination(d, message.RemoveDestination)

@@ -23,6 +23,8 @@ func (b *builder) broker(n *bean) *Broker {
 		RejectDurableConsumers:     n.bool("rejectDurableConsumers"),
 		MaxUncommitted:             n.int("maxUncommittedCount"),
 		CommitWithoutFailed:        !n.bool("rollbackOnlyOnAsyncException"),
+		PurgePeriod:                max(0, n.millis("schedulePeriodForDestinationPurge")),
+		PurgeMost:                  n.int("maxPurgedDestinationsPerSweep"),
 	}
 	data := b.folder(n, "dataDirectory")
 	if n.has("dataDirectoryFile") {

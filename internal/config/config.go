@@ -147,6 +147,9 @@ type Broker struct {
 	MaxUncommitted         int // sends of a transaction; 0: any number
 	CommitWithoutFailed    bool
 
+	PurgePeriod time.Duration // schedulePeriodForDestinationPurge; 0 is never
+	PurgeMost   int           // maxPurgedDestinationsPerSweep; 0: any number
+
 	Usage        Usage
 	Policy       policy.Map
 	Destinations []message.Destination // created at start

@@ -59,6 +59,7 @@ const (
 	TransactionLimit     Reason = "TRANSACTION_LIMIT"
 	Purged               Reason = "PURGED"
 	DestinationRemoved   Reason = "DESTINATION_REMOVED"
+	Inactive             Reason = "INACTIVE"
 	AdvisoryTopic        Reason = "ADVISORY_TOPIC"
 	NotVirtual           Reason = "NOT_VIRTUAL"
 	NotScheduled         Reason = "NOT_SCHEDULED"

@@ -25,8 +25,9 @@ type NodeConfig struct {
 	MemoryLimit  int64
 	Spool        bool // messages of queues that are not persistent are spooled when memory is short
 	StoreLimit   int64
-	Rights       Rights // nil lets everybody do everything
-	Plant        *Plant // a fault planted in it; nil is none
+	PurgePeriod  time.Duration // of sweeps for unused destinations; 0 none
+	Rights       Rights        // nil lets everybody do everything
+	Plant        *Plant        // a fault planted in it; nil is none
 }
 
 // Node is one broker of the world, whether it runs or not.
@@ -197,7 +198,8 @@ func (n *Node) Start() {
 		Name: n.cfg.Name, ID: n.ID(), URL: "sim://" + n.cfg.Name,
 		Persistent: !n.cfg.Volatile, Advisories: !n.cfg.NoAdvisories, Policies: n.cfg.Policies,
 		MemoryLimitBytes: n.cfg.MemoryLimit, StoreLimitBytes: n.cfg.StoreLimit,
-		NextDest: next, NextSequence: sequence, DoubtPatience: patience,
+		PurgePeriod: n.cfg.PurgePeriod,
+		NextDest:    next, NextSequence: sequence, DoubtPatience: patience,
 		PeersSeen: seen, Observe: l.observe,
 		Authenticator: n,
 		PeerAsks: func(from network.Asker, links []message.ConnectionID) int {

@@ -59,6 +59,10 @@ func (s *script) broker(l line) error {
 	if b.RateLimit, err = strconv.Atoi(l.option("rate", "0")); err != nil {
 		return err
 	}
+	if p.GC.After, err = duration(l.option("gc", ""), 0); err != nil {
+		return err
+	}
+	p.GC.Inactive, p.GC.WithNetworkConsumers = p.GC.After > 0, l.has("gcNetworks")
 	policies := &policy.Map{Default: p}
 	if name, limit, ok := strings.Cut(l.option("memory", ""), ":"); ok {
 		q := *p
@@ -76,7 +80,7 @@ func (s *script) broker(l line) error {
 	s.w.Broker(sim.NodeConfig{Name: l.word(0), ActiveMQ: l.has("activemq"),
 		Volatile: l.has("volatile"), NoAdvisories: l.option("advisories", "true") == "false",
 		Spool:    l.has("spool"),
-		Policies: policies, Rights: rights})
+		Policies: policies, Rights: rights, PurgePeriod: p.GC.After / 4})
 	return nil
 }
 

@@ -20,12 +20,13 @@
 // Brokers and links:
 //
 //	broker a [activemq] [volatile] [advisories=false] [replay] [delay=3s] [selectorAware]
-//	         [audit=false] [rate=100] [per=1s] [memory=Q2:200000] [spool]
+//	         [audit=false] [rate=100] [per=1s] [memory=Q2:200000] [spool] [gc=60s] [gcNetworks]
 //	         [rights=(net:rw:OPEN.>,net:r:topic://ActiveMQ.Advisory.>)]
 //	    starts a broker; the options are those of a policy for all its destinations, activemq makes
-//	    it behave toward its peers as if it were no Hopwire broker; with rights a user named there
-//	    may read, write and administer no more than they say (a connector's users are its userName
-//	    at home and its remoteUserName at the peer)
+//	    it behave toward its peers as if it were no Hopwire broker; gc removes destinations that
+//	    nobody uses for that time, with gcNetworks those that bridges alone consume; with rights a
+//	    user named there may read, write and administer no more than they say (a connector's users
+//	    are its userName at home and its remoteUserName at the peer)
 //	link a->b [name=nc] [conduit=false] [decrease=true] [dynamic=(x,y)] [static=(x)] …
 //	    a connector on a; the options are the attributes of networkConnector, some have short names
 //	link a=b …

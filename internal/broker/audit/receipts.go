@@ -236,5 +236,11 @@ func (r *Receipts) prune(l *series, below uint64) (uint64, bool) {
 	return l.first, dropped
 }
 
+// Of reports whether there are receipts of a peer.
+func (r *Receipts) Of(peer message.BrokerID) bool {
+	l := r.peers[peer]
+	return l != nil && len(l.stored.keys)-l.stored.start+len(l.memory.keys)-l.memory.start > 0
+}
+
 // Len is the number of receipts in the table.
 func (r *Receipts) Len() int { return len(r.known) }

@@ -209,10 +209,13 @@ var policyAttributes = []Attribute{
 	attr("usePrefetchExtension", Bool, "true", Honoured, "delivered messages do not count"),
 	attr("alwaysRetroactive", Bool, "false", Honoured, "all consumers of its topics are "+
 		"retroactive; durable subscriptions are when their consumers ask for it"),
-	attr("gcInactiveDestinations", Bool, "false", Later, "remove unused destinations"),
-	attr("inactiveTimeoutBeforeGC", Millis, "60000", Later, "after that time"),
-	attr("inactiveTimoutBeforeGC", Millis, "60000", Later, "the same, an older spelling"),
-	attr("gcWithNetworkConsumers", Bool, "false", Later, "network consumers do not count"),
+	attr("gcInactiveDestinations", Bool, "false", Honoured, "remove destinations without "+
+		"messages, producers, consumers and durable subscriptions; "+
+		"schedulePeriodForDestinationPurge of <broker> has to be set, too"),
+	attr("inactiveTimeoutBeforeGC", Millis, "60000", Honoured,
+		"after a sweep found them so for that time; 0 or less never"),
+	attr("inactiveTimoutBeforeGC", Millis, "60000", Honoured, "the same, an older spelling"),
+	attr("gcWithNetworkConsumers", Bool, "false", Honoured, "bridges' consumers do not count"),
 	attr("advisoryForConsumed", Bool, "false", Later, ""),
 	attr("advisoryForDelivery", Bool, "false", Later, ""),
 	attr("advisoryForDispatched", Bool, "false", Later, "").since(518),

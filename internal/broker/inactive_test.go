@@ -1,0 +1,273 @@
+package broker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"hopwire/internal/message"
+	"hopwire/internal/network"
+	"hopwire/internal/policy"
+)
+
+// sweeps has a broker look each second for destinations that nobody used for three.
+func sweeps(change func(*Options, *policy.Entry)) func(*Options) {
+	return func(o *Options) {
+		e := policy.NewEntry()
+		e.GC = policy.GC{Inactive: true, After: 3 * time.Second}
+		o.Policies, o.PurgePeriod = &policy.Map{Default: e}, time.Second
+		if change != nil {
+			change(o, e)
+		}
+	}
+}
+
+// there reports whether the queue and the topic of that name are there.
+func (h *house) there(name string) [2]bool {
+	return [2]bool{h.b.find(queueNamed(name)) != nil, h.b.find(topicNamed(name)) != nil}
+}
+
+func TestADestinationThatNobodyUsesGoes(t *testing.T) {
+	h := open(t, nil, sweeps(nil))
+	l := h.connect("l", "l", "", nil)
+	l.consume("l", topicNamed("ActiveMQ.Advisory.Queue"))
+	g := h.connect("g", "g", "", nil)
+	c := g.consume("g", queueQ)
+	g.consume("g", topicNamed("other"))
+	g.produce("g", queueQ, 1)
+	g.do(&message.MessageAck{Consumer: c, Destination: queueQ, Last: g.got[0], HasLast: true,
+		Count: 1, Type: message.StandardAck})
+	g.do(&message.RemoveInfo{Object: c, LastDelivered: message.LastDeliveredUnset})
+	next := h.b.find(queueQ).queue.NextSeq()
+	h.pass(3500 * time.Millisecond)
+	if h.b.find(queueQ) == nil {
+		t.Fatal("it goes before its time")
+	}
+	h.pass(time.Second)
+	told := 0
+	for _, e := range h.events {
+		if e.Kind == DestinationInactive && e.Reason == message.Inactive && e.Dest == queueQ {
+			told++
+		}
+	}
+	if h.b.find(queueQ) != nil || told != 1 || h.b.counts.Reasons[message.Inactive] != 1 ||
+		h.there("other") != [2]bool{false, true} {
+		t.Errorf("told %d times, counted %d; it is there: %t", told,
+			h.b.counts.Reasons[message.Inactive], h.b.find(queueQ) != nil)
+	}
+	gone := l.data[len(l.data)-1].(*message.DestinationInfo)
+	if gone.Destination != queueQ || gone.Op != message.RemoveDestination {
+		t.Errorf("the last that is advised is %+v", gone)
+	}
+	for _, x := range headersOf(t, h) {
+		if x.Destination == queueQ {
+			t.Error("it is in the store")
+		}
+	}
+	g.produce("g", queueQ, 2)
+	g.consume("g", queueQ)
+	if d := h.b.find(queueQ); len(g.got) != 2 || d == nil || d.queue.NextSeq() <= next {
+		t.Errorf("made again it gave %d messages", len(g.got))
+	}
+	if h.again().b.find(queueQ) == nil {
+		t.Error("made again it does not survive a kill")
+	}
+}
+
+func TestADestinationStaysWhileSomebodyUsesIt(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		use    func(h *house, g *guest)
+		policy func(*Options, *policy.Entry)
+		want   [2]bool // the queue and the topic q are there
+	}{
+		{"nobody", func(*house, *guest) {}, nil, [2]bool{false, false}},
+		{"messages", func(_ *house, g *guest) { g.produce("g", queueQ, 1) }, nil, [2]bool{true, false}},
+		{"a consumer", func(_ *house, g *guest) { g.consume("g", queueQ) }, nil,
+			[2]bool{true, false}},
+		{"a consumer of all", func(_ *house, g *guest) {
+			g.consume("g", topicNamed(">"))
+		}, nil, [2]bool{false, true}},
+		{"a producer", func(_ *house, g *guest) {
+			g.do(&message.ProducerInfo{ID: message.ProducerID{Connection: "g", Session: 1, Value: 9},
+				Destination: topicNamed("q")})
+		}, nil, [2]bool{false, true}},
+		{"a browser", func(_ *house, g *guest) { g.browse("g", queueQ, 10) }, nil,
+			[2]bool{true, false}},
+		{"a durable subscription", func(h *house, _ *guest) {
+			h.subscribe("a", "s", "q", nil).leave()
+		}, nil, [2]bool{false, true}},
+		{"a bridge", func(h *house, _ *guest) { h.bridge("ID:p", queueQ, &bridgeEnd{}) }, nil,
+			[2]bool{true, false}},
+		{"a bridge that does not count", func(h *house, _ *guest) {
+			h.bridge("ID:p", queueQ, &bridgeEnd{})
+		}, func(_ *Options, e *policy.Entry) { e.GC.WithNetworkConsumers = true }, [2]bool{}},
+		{"what is kept for later", func(_ *house, g *guest) { g.produce("g", topicNamed("q"), 1) },
+			func(_ *Options, e *policy.Entry) {
+				e.Recovery = policy.NewRecovery(policy.RecoverLastImage)
+			}, [2]bool{false, true}},
+		{"a prepared branch", func(_ *house, g *guest) {
+			c := g.consume("g", queueQ)
+			g.produce("g", queueQ, 1)
+			g.walk(xid(1), message.Begin, "ok")
+			g.do(&message.MessageAck{Consumer: c, Destination: queueQ, Last: g.got[0], HasLast: true,
+				Count: 1, Type: message.StandardAck, Transaction: xid(1)})
+			g.walk(xid(1), message.End, "ok", message.Prepare, "vote 0")
+			g.Gone()
+		}, nil, [2]bool{true, false}},
+		{"a policy without", func(*house, *guest) {},
+			func(_ *Options, e *policy.Entry) { e.GC.Inactive = false }, [2]bool{true, true}},
+		{"no time", func(*house, *guest) {},
+			func(_ *Options, e *policy.Entry) { e.GC.After = 0 }, [2]bool{true, true}},
+		{"no sweeps", func(*house, *guest) {},
+			func(o *Options, _ *policy.Entry) { o.PurgePeriod = 0 }, [2]bool{true, true}},
+	} {
+		h := open(t, nil, sweeps(c.policy))
+		h.b.destination(queueQ)
+		h.b.destination(topicNamed("q"))
+		c.use(h, h.connect("g", "g", "", nil))
+		h.pass(time.Minute)
+		if got := h.there("q"); got != c.want {
+			t.Errorf("%s: there are queue and topic %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestWhoComesAndGoesBetweenSweepsUsesADestination(t *testing.T) {
+	for name, use := range map[string]func(g *guest, n int64){
+		"a message": func(g *guest, n int64) {
+			g.produce("g", queueQ, n)
+			g.h.b.Purge(queueQ, "", func(Purged, error) {})
+		},
+		"a consumer": func(g *guest, _ int64) {
+			g.do(&message.RemoveInfo{Object: g.consume("g", queueQ)})
+		},
+		"a producer": func(g *guest, n int64) {
+			id := message.ProducerID{Connection: "g", Session: 1, Value: 100 + n}
+			g.do(&message.ProducerInfo{ID: id, Destination: queueQ})
+			g.do(&message.RemoveInfo{Object: id})
+		},
+	} {
+		h := open(t, nil, sweeps(nil))
+		g := h.connect("g", "g", "", nil)
+		for n := range int64(20) {
+			use(g, n+1)
+			h.turn()
+			if h.pass(2500 * time.Millisecond); h.b.find(queueQ) == nil {
+				t.Fatalf("%s: it was removed after %v", name, h.now)
+			}
+		}
+		if h.pass(5 * time.Second); h.b.find(queueQ) != nil {
+			t.Errorf("%s: it stays", name)
+		}
+	}
+}
+
+// A bridge's subscription that does not count is of the destination again when somebody makes it.
+func TestABridgeGetsWhatComesToADestinationMadeAgain(t *testing.T) {
+	h := open(t, nil, sweeps(func(_ *Options, e *policy.Entry) { e.GC.WithNetworkConsumers = true }))
+	e := &bridgeEnd{}
+	h.bridge("ID:p", queueQ, e)
+	if h.pass(10 * time.Second); h.b.find(queueQ) != nil {
+		t.Fatal("it stays")
+	}
+	h.connect("g", "g", "", nil).produce("g", queueQ, 1)
+	if h.turn(); len(e.got) != 1 {
+		t.Errorf("the bridge has %d messages", len(e.got))
+	}
+}
+
+func TestASweepRemovesNoMoreThanItMay(t *testing.T) {
+	h := open(t, nil, sweeps(func(o *Options, _ *policy.Entry) { o.PurgeMost = 2 }))
+	for n := range 5 {
+		h.b.destination(queueNamed(fmt.Sprint("q", n)))
+	}
+	h.pass(3500 * time.Millisecond)
+	for _, want := range []int{3, 1, 0} {
+		h.pass(time.Second)
+		if n := len(h.b.order); n != want {
+			t.Errorf("%d are left, want %d", n, want)
+		}
+	}
+}
+
+// A peer that is away may ask, when it comes back, whether what it forwarded arrived.
+func TestWhatAPeerMayAskAboutIsNotForgotten(t *testing.T) {
+	p := network.Peer{ID: "ID:p", Hopwire: true, Prefetch: 1000}
+	forwarded := func(h *house) {
+		h.receive(p, 1, true)
+		h.b.Purge(queueQ, "", func(Purged, error) {})
+		h.turn()
+	}
+	h := open(t, nil, sweeps(nil))
+	forwarded(h)
+	h.b.destination(queueNamed("other"))
+	h.pass(time.Hour)
+	if h.b.find(queueQ) == nil || h.b.find(queueNamed("other")) != nil {
+		t.Errorf("away: there are %v and %v", h.there("q"), h.there("other"))
+	}
+	h = open(t, h.disk, sweeps(nil))
+	h.pass(time.Hour)
+	if h.b.find(queueQ) == nil {
+		t.Error("it is gone after a restart, and the peer was not there")
+	}
+	if h.receive(p, 1, true) != 1 || h.b.find(queueQ).queue.Len() != 0 {
+		t.Error("a copy that was here before is not recognised")
+	}
+	h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: p.ID}, Link: "x", Started: true})
+	h.pass(linkSettles / 2)
+	if h.b.find(queueQ) == nil {
+		t.Error("it is gone before the peer can have asked")
+	}
+	if h.pass(linkSettles); h.b.find(queueQ) != nil {
+		t.Error("it stays although the peer is there")
+	}
+}
+
+func TestASweepGoesOnBehindAReadThatFails(t *testing.T) {
+	h := open(t, nil, sweeps(nil))
+	h.receive(network.Peer{ID: "ID:p", Hopwire: true}, 1, true)
+	h = open(t, h.disk, sweeps(nil))
+	h.b.Purge(queueQ, "", func(Purged, error) {})
+	h.turn()
+	h.broken = 3
+	h.pass(8 * time.Second)
+	h.b.destination(queueNamed("other"))
+	h.pass(20 * time.Second)
+	if h.b.find(queueNamed("other")) != nil || h.b.find(queueQ) == nil {
+		t.Errorf("%v and %v", h.there("q"), h.there("other"))
+	}
+}
+
+func TestASweepOfManyDestinationsIsSliced(t *testing.T) {
+	const many = 100_000
+	h := open(t, nil, sweeps(nil))
+	h.unchecked = true
+	for n := range many {
+		h.b.destination(queueNamed(fmt.Sprint("q", n)))
+	}
+	h.turn()
+	sweep := func(what string, left int) {
+		var piece time.Duration
+		longest(t, what, 20*time.Second, func() {
+			for _, x := range h.timers {
+				if x.f != nil && x.at <= h.now+time.Second {
+					h.now += time.Second
+					x.f()
+					x.f = nil
+					break
+				}
+			}
+			piece = h.stepped()
+		})
+		if t.Logf("the longest piece: %v", piece); piece > time.Second {
+			t.Errorf("%s: the loop is held for %v", what, piece)
+		}
+		if len(h.b.order) != left {
+			t.Errorf("%s: %d are left", what, len(h.b.order))
+		}
+	}
+	sweep("a sweep that removes none", many)
+	h.now += 10 * time.Second
+	sweep("a sweep that removes all", 0)
+}
