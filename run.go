@@ -314,19 +314,23 @@ func (b *Broker) Status(ctx context.Context) (*Status, error) {
 		s.Connectors = append(s.Connectors, manage.Connector{Name: l.config.Name,
 			Address: l.address()})
 	}
+	var core broker.Status
+	var f wire.Frames
+	wayless := map[int][]string{}
 	if !b.loop.Call(ctx, func() {
-		core := b.core.Status()
-		f := b.hub.Frames()
-		s.FromBroker(core, frameReasons(f))
-		s.FrameBytes, s.FrameLimitBytes, s.FramesWaiting = f.Bytes, f.LimitBytes, f.Waiting
-		s.Bridges = b.bridges()
-		for i := range s.Destinations {
-			if d := &s.Destinations[i]; slices.Contains(d.Waits, string(message.NoConsumer)) {
-				d.Waits = append(d.Waits, b.wayless(core.Destinations[i].Name)...)
+		core, f, s.Bridges = b.core.Status(), b.hub.Frames(), b.bridges()
+		for i := range core.Destinations {
+			if d := &core.Destinations[i]; slices.Contains(d.Waits, message.NoConsumer) {
+				wayless[i] = b.wayless(d.Name)
 			}
 		}
 	}) {
 		return nil, b.errEnded()
+	}
+	s.FromBroker(core, frameReasons(f))
+	s.FrameBytes, s.FrameLimitBytes, s.FramesWaiting = f.Bytes, f.LimitBytes, f.Waiting
+	for i, waits := range wayless {
+		s.Destinations[i].Waits = append(s.Destinations[i].Waits, waits...)
 	}
 	return s, nil
 }

@@ -1,10 +1,12 @@
 package broker
 
 import (
+	"slices"
 	"strings"
 
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
+	"hopwire/internal/store"
 )
 
 // Names of the destinations that the statistics plugin answers, and of the properties that
@@ -59,13 +61,46 @@ func (b *Broker) destinationsStatistics(d *destination, m *message.Message) {
 		pattern, end = cut, true
 	}
 	want := message.Destination{Kind: d.name.Kind, Name: pattern}
-	for _, o := range append([]*destination(nil), b.order...) {
-		if o != d && o.sub == nil && (o.name == want || policy.Matches(want, o.name)) {
+	if !want.IsPattern() && !want.IsComposite() {
+		if o := b.find(want); o != nil && o != d {
 			b.sendStatistics(m, b.destinationStatistics(o))
 		}
+		if end {
+			b.sendStatistics(m, nil)
+		}
+		return
 	}
-	if end {
-		b.sendStatistics(m, nil)
+	(&listing{b: b, of: d, request: m, want: want, end: end}).goOn()
+}
+
+// listingSlice is how many destinations an answer looks at before it lets others have the loop.
+const listingSlice = 1000
+
+// listing answers a request for the statistics of a pattern, in slices.
+type listing struct {
+	b       *Broker
+	of      *destination // of the request
+	request *message.Message
+	want    message.Destination
+	end     bool         // says where it ends
+	next    store.DestID // goes on at this one
+}
+
+func (l *listing) goOn() {
+	b := l.b
+	i := b.from(l.next)
+	for _, o := range slices.Clone(b.order[i:min(i+listingSlice, len(b.order))]) {
+		l.next = o.id + 1
+		if o != l.of && o.sub == nil && !o.gone && policy.Matches(l.want, o.name) {
+			b.sendStatistics(l.request, b.destinationStatistics(o))
+		}
+	}
+	switch {
+	case b.stopping():
+	case b.from(l.next) < len(b.order):
+		b.env.Soon(l.goOn)
+	case l.end:
+		b.sendStatistics(l.request, nil)
 	}
 }
 

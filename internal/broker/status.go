@@ -91,6 +91,7 @@ func (b *Broker) Status() Status {
 			DiskBytes: x.storage.Space().UsedBytes, LimitBytes: b.opt.TempLimitBytes, Full: x.full()}
 	}
 	budget := waitsOfAll
+	s.Destinations = make([]DestinationStatus, 0, len(b.order))
 	for d := range b.named() {
 		one := d.status()
 		one.Waits = d.waits(b, &budget)
@@ -143,6 +144,9 @@ func (d *destination) status() DestinationStatus {
 }
 
 func copyReasons(m map[message.Reason]int64) map[message.Reason]int64 {
+	if len(m) == 0 {
+		return nil
+	}
 	out := make(map[message.Reason]int64, len(m))
 	maps.Copy(out, m)
 	return out

@@ -19,7 +19,7 @@ const (
 // waits gives the reasons that keep the oldest copies of a queue waiting, the most frequent first.
 // budget is what may still be looked at.
 func (d *destination) waits(b *Broker, budget *int) []message.Reason {
-	if d.queue == nil {
+	if d.queue == nil || d.idles() {
 		return nil
 	}
 	counts := map[message.Reason]int{}
@@ -57,4 +57,10 @@ func (d *destination) waits(b *Broker, budget *int) []message.Reason {
 		}
 	}
 	return out
+}
+
+// idles reports whether nothing is in a queue, or waits to come in.
+func (d *destination) idles() bool {
+	return d.queue.Len()+d.queue.Withheld() == 0 && d.queue.Damage().Places == 0 &&
+		d.loads.sends+d.parkedCount() == 0
 }

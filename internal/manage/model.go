@@ -42,8 +42,7 @@ type Presence struct {
 	Waits string `json:"waits,omitempty"`
 }
 
-// Status is a broker at one moment. Its lists are put together in slices; they are not one point
-// in time when the broker is busy.
+// Status is a broker at one moment.
 type Status struct {
 	Broker       string            `json:"broker"`
 	ID           string            `json:"id"`
