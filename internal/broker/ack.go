@@ -168,12 +168,16 @@ func (b *Broker) settle(d *destination, c *queue.Copy) {
 	d.usage.Add(-c.Message.Size())
 	d.counts.Dequeued++
 	b.counts.Dequeued++
+	of := d
 	if d.sub != nil {
-		if t := b.dests[c.Message.Destination]; t != nil {
-			t.counts.Dequeued++
+		if of = b.dests[c.Message.Destination]; of != nil {
+			of.counts.Dequeued++
 		}
 	}
 	b.journal.remove(d, c)
+	if of != nil {
+		b.tellConsumed(of, c.Message)
+	}
 }
 
 func appendOnce(list []*consumer, s *consumer) []*consumer {

@@ -129,7 +129,12 @@ func (b *Broker) adviseTo(hopwire bool, name string, data message.Command,
 	if len(subs) == 0 && len(nets) == 0 {
 		return
 	}
-	m := b.advisory(topic, data, props)
+	b.spread(topic, subs, nets, b.advisory(topic, data, props))
+}
+
+// spread gives a message to those who listen to an advisory topic.
+func (b *Broker) spread(topic message.Destination, subs []*consumer, nets []*netSub,
+	m *message.Message) {
 	for _, s := range subs {
 		s.publish(nil, topic, m)
 	}
@@ -249,16 +254,25 @@ func (b *Broker) adviseProducer(p *producer, gone bool) {
 // adviseMessage tells of a message: its copy without a body.
 func (b *Broker) adviseMessage(kind string, d *destination, m *message.Message,
 	props ...message.Property) {
+	b.adviseOf(kind+"."+family(d.name), d, m, props)
+}
+
+// adviseOf tells of a message of a destination under a name: its copy, without a body unless the
+// policy wants it (includeBodyForAdvisory).
+func (b *Broker) adviseOf(name string, d *destination, m *message.Message,
+	props []message.Property) {
 	if m.Destination.IsAdvisory() || !b.heard() {
 		return
 	}
-	topic := advisoryTopic(kind + "." + family(d.name))
+	topic := advisoryTopic(name)
 	if len(b.listeners(topic)) == 0 && len(b.networks.advisory(topic)) == 0 {
 		return
 	}
-	bare := m.Clone()
-	bare.Content = nil
-	b.advise(kind+"."+family(d.name), bare, props...)
+	told := m.Clone()
+	if !d.policy.Advisory.IncludeBody {
+		told.Content = nil
+	}
+	b.advise(name, told, props...)
 }
 
 // replay tells a new listener, and nobody else, of what is there already.

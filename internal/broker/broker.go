@@ -271,6 +271,7 @@ func (b *Broker) dispatch() {
 		if !h.dest.gone {
 			h.queue.Dispatch(slice)
 			h.dest.dispatched()
+			h.dest.findSlow()
 		}
 	}
 	b.dirty = slices.Concat(dirty, b.dirty)

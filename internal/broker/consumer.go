@@ -38,6 +38,9 @@ type consumer struct {
 	browse    *browse
 	pull      *pull
 	ended     bool
+	slow      bool // has no room while more waits; see slows
+	slowed    int  // how often it became so
+	discarded int  // topic messages that it did not get
 	counts    struct{ dispatched, acked int64 }
 }
 
@@ -300,6 +303,9 @@ func (s *consumer) dispatched(d *destination) {
 func (s *consumer) ready() {
 	if s.window.Room() == 0 {
 		return
+	}
+	if len(s.slots) > 0 {
+		s.slow = false
 	}
 	for _, cs := range s.slots {
 		cs.slot.Ready()

@@ -354,6 +354,7 @@ func (b *Broker) put(d *destination, m *message.Message, a *arrival) {
 	d.reserve(b)
 	c := d.queue.Add(m, b.env.Mono())
 	b.enqueued(d, c, a)
+	b.tellDelivered(d, m, false)
 }
 
 // enqueued counts a new copy and stores it.

@@ -50,6 +50,7 @@ func (b *Broker) awaitSpace(a *arrival) outcome {
 		return proceed
 	}
 	d := b.wireDestination(a.wire)
+	b.tellFull(d, a)
 	k := b.class(d, a)
 	reason := b.lacks(d, k)
 	if reason == "" {

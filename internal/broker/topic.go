@@ -78,32 +78,39 @@ func (b *Broker) publish(d *destination, m *message.Message) {
 	d.counts.Bytes += m.Size()
 	b.counts.Enqueued++
 	m = b.remember(d, m)
+	taken := len(d.nets) > 0
 	for _, s := range d.consumers {
 		if s.durable == nil {
-			s.publish(d, d.name, m)
+			taken = s.publish(d, d.name, m) || taken
 		}
 	}
 	for _, n := range d.nets {
 		n.publish(d, m)
 	}
+	b.tellDelivered(d, m, taken)
 }
 
-// publish offers one topic message to the consumer.
-func (s *consumer) publish(d *destination, name message.Destination, m *message.Message) {
+// publish offers one topic message to the consumer, and reports whether that wants it.
+func (s *consumer) publish(d *destination, name message.Destination, m *message.Message) bool {
 	if v := s.verdict(m, m.RedeliveryCounter); v.Outcome != message.Deliver {
 		if d != nil {
 			d.reasons[v.Reason]++
 		}
-		return
+		return false
 	}
 	if s.backlog.len() == 0 && s.topicRoom() {
+		s.slow = false
 		s.deliver(d, name, m)
-		return
+		return true
+	}
+	if n := s.backlog.len(); n > s.topicMax && s.topicMax > 1 && d != nil {
+		s.slows(d)
 	}
 	s.await(backlogItem{d, name, m})
 	if s.backlog.advisories > advisoryBacklogBytes {
 		s.shedAdvisories()
 	}
+	return true
 }
 
 // topicRoom reports whether one more topic message can be delivered.
@@ -156,6 +163,8 @@ func (s *consumer) drainBacklog() {
 	for s.backlog.len() > 0 && s.topicRoom() {
 		if it := s.backlog.pop(); !s.b.expiredInBacklog(it) {
 			s.deliver(it.dest, it.name, it.m)
+		} else {
+			s.b.tellDiscarded(it.dest, s, it.m)
 		}
 	}
 }

@@ -393,6 +393,9 @@ func (tx *transaction) committed(copies, acked []committing, rest []target) {
 			continue
 		}
 		t.dest.queue.Place(t.copy)
+		if t.dest.sub == nil {
+			b.tellDelivered(t.dest, t.copy.Message, false)
+		}
 	}
 	for _, t := range rest {
 		if !t.dest.gone && !b.answerStatistics(t.dest, t.m) {

@@ -30,7 +30,8 @@ func (p *program) about(label string, c *jms.Consumer, n int, word string) {
 	for _, m := range told {
 		p.say("  %s %s", m.Data, unnamed.ReplaceAllString(m.About, "ID"))
 		for _, name := range []string{"consumerCount", "producerCount", "orignalMessageId",
-			"orignalDestination", "consumerId", "usageName", "discardedCount"} {
+			"orignalDestination", "consumerId", "producerId", "usageName",
+			"discardedCount"} {
 			if v := m.Props[name]; v != "" {
 				p.say("    %s=%s", name, unnamed.ReplaceAllString(v, "ID"))
 			}
