@@ -231,6 +231,7 @@ var eventWords = map[broker.EventKind]struct {
 	broker.StoreTrouble:        {slog.LevelError, "store trouble"},
 	broker.DuplicateKnown:      {slog.LevelInfo, "duplicate recognised"},
 	broker.DoubtReleased:       {slog.LevelWarn, "copy in doubt released"},
+	broker.ConsumerAborted:     {slog.LevelWarn, "slow consumer aborted"},
 	broker.ConsumerWarning:     {slog.LevelWarn, "consumer"},
 	broker.PeerWarning:         {slog.LevelWarn, "peer"},
 	broker.AccessDenied:        {slog.LevelWarn, "access denied"},
@@ -290,18 +291,19 @@ var bridgeWords = map[bridge.EventKind]struct {
 	level slog.Level
 	text  string
 }{
-	bridge.StateChanged:     {slog.LevelInfo, "bridge"},
-	bridge.DemandOpened:     {slog.LevelDebug, "bridge forwards a destination"},
-	bridge.DemandClosed:     {slog.LevelDebug, "bridge no longer forwards a destination"},
-	bridge.DemandRefused:    {slog.LevelWarn, "bridge cannot forward a destination"},
-	bridge.ForwardRefused:   {slog.LevelWarn, "bridge's peer refused"},
-	bridge.ArrivalRefused:   {slog.LevelWarn, "bridge refused its peer"},
-	bridge.ForwardPoisoned:  {slog.LevelWarn, "message can never cross the bridge"},
-	bridge.DoubtsResolved:   {slog.LevelInfo, "copies in doubt resolved"},
-	bridge.DoubtsReleased:   {slog.LevelWarn, "copies in doubt released"},
-	bridge.Dropped:          {slog.LevelDebug, "bridge's peer said what is of no use"},
-	bridge.DemandNotDurable: {slog.LevelWarn, "durable subscriber behind a bridge"},
-	bridge.Mirrored:         {slog.LevelWarn, "two bridges mirror each other"},
+	bridge.StateChanged:      {slog.LevelInfo, "bridge"},
+	bridge.DemandOpened:      {slog.LevelDebug, "bridge forwards a destination"},
+	bridge.DemandClosed:      {slog.LevelDebug, "bridge no longer forwards a destination"},
+	bridge.DemandRefused:     {slog.LevelWarn, "bridge cannot forward a destination"},
+	bridge.ForwardRefused:    {slog.LevelWarn, "bridge's peer refused"},
+	bridge.ArrivalRefused:    {slog.LevelWarn, "bridge refused its peer"},
+	bridge.ForwardPoisoned:   {slog.LevelWarn, "message can never cross the bridge"},
+	bridge.DoubtsResolved:    {slog.LevelInfo, "copies in doubt resolved"},
+	bridge.DoubtsReleased:    {slog.LevelWarn, "copies in doubt released"},
+	bridge.Dropped:           {slog.LevelDebug, "bridge's peer said what is of no use"},
+	bridge.DemandNotDurable:  {slog.LevelWarn, "durable subscriber behind a bridge"},
+	bridge.AdvisoriesAborted: {slog.LevelWarn, "slow consumer aborted by the peer"},
+	bridge.Mirrored:          {slog.LevelWarn, "two bridges mirror each other"},
 }
 
 // levelOf is the level of a bridge's event. States that others follow at once are for debugging.

@@ -13,6 +13,8 @@ type advisories struct {
 	last  *message.Message
 	count int32
 	fresh bool // something came since the last tick
+
+	opened int64 // how often it was opened anew
 }
 
 // took counts an advisory; at a percentage of the window it acknowledges all.

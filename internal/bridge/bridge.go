@@ -167,6 +167,8 @@ func (b *Bridge) receive(c message.Command) {
 		}
 	case *message.ControlCommand:
 		b.talk(c.Command)
+	case *message.ConsumerControl:
+		b.aborted(c)
 	case *message.Message:
 		b.arrived(c)
 	case *message.Oversized:

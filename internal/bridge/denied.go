@@ -20,6 +20,9 @@ type denial struct {
 // openAdvisories opens the consumer of advisories at the peer.
 func (b *Bridge) openAdvisories(ask bool) int32 {
 	b.advisories.id = message.ConsumerID{Connection: b.remote, Session: 1, Value: 1}
+	if n := b.advisories.opened; n > 0 {
+		b.advisories.id.Value += n + 1 // 2 is the probe's
+	}
 	info := &message.ConsumerInfo{ID: b.advisories.id, Destination: b.opts.advisoryTopic(),
 		PrefetchSize: b.opts.advisoryPrefetch(), DispatchAsync: true}
 	info.ResponseRequired = ask

@@ -36,18 +36,19 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	StateChanged     EventKind = iota // State; Text says why, when it was a failure
-	DemandOpened                      // Destination
-	DemandClosed                      // Destination
-	DemandRefused                     // Destination, Reason, Text: no subscription at home
-	ForwardRefused                    // Destination, Reason, Text: the peer took no message; it waits
-	ArrivalRefused                    // Destination, Reason, Text: a message of the peer was not taken
-	ForwardPoisoned                   // Destination, Text: a message that can never cross
-	DoubtsResolved                    // Count known, Text
-	DoubtsReleased                    // Count copies nobody told about in time
-	Dropped                           // Reason: a command of the peer was of no use
-	DemandNotDurable                  // Destination, Text: forwarded to a durable only while linked
-	Mirrored                          // Text: the peer bridges to this broker as well
+	StateChanged      EventKind = iota // State; Text says why, when it was a failure
+	DemandOpened                       // Destination
+	DemandClosed                       // Destination
+	DemandRefused                      // Destination, Reason, Text: no subscription at home
+	ForwardRefused                     // Destination, Reason, Text: the peer took no message; it waits
+	ArrivalRefused                     // Destination, Reason, Text: a message was not taken here
+	ForwardPoisoned                    // Destination, Text: a message that can never cross
+	DoubtsResolved                     // Count known, Text
+	DoubtsReleased                     // Count copies nobody told about in time
+	Dropped                            // Reason: a command of the peer was of no use
+	DemandNotDurable                   // Destination, Text: forwarded to a durable only while linked
+	AdvisoriesAborted                  // Reason, Text: the peer closed the consumer of advisories
+	Mirrored                           // Text: the peer bridges to this broker as well
 )
 
 // Event is something that a log, a metric or an operator wants to know.

@@ -33,6 +33,7 @@ func (c *Connection) ack(a *message.MessageAck) error {
 		s.browse.acked(a)
 		return nil
 	}
+	s.lastAck = c.b.beat
 	if a.Destination.IsTopic() && s.durable == nil && !s.mixed {
 		if tx := c.transaction(a.Transaction); tx != nil {
 			tx.heard = true

@@ -234,6 +234,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 	b.scheduleExpiry()
 	b.watchOffline()
 	b.watchInactive()
+	b.watchSlow()
 	return b
 }
 

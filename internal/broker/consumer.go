@@ -38,9 +38,12 @@ type consumer struct {
 	browse    *browse
 	pull      *pull
 	ended     bool
-	slow      bool // has no room while more waits; see slows
-	slowed    int  // how often it became so
-	discarded int  // topic messages that it did not get
+	slow      bool          // has no room while more waits; see slows
+	slowSince time.Duration // monotonic
+	often     int           // how often it was found slow since it was not
+	aborting  bool          // its client is told to close it
+	lastAck   time.Duration // monotonic; since it has something, if it had nothing
+	discarded int           // topic messages that it did not get
 	counts    struct{ dispatched, acked int64 }
 }
 
@@ -119,7 +122,7 @@ func (s *consumer) begin() {
 		entry.Prefetch.Extension)
 	s.topicMax = s.window.Prefetch()
 	s.limitPending(entry)
-	s.since = s.b.sequence
+	s.since, s.lastAck = s.b.sequence, s.b.env.Mono()
 	if s.info.Browser {
 		s.startBrowse()
 		s.b.adviseConsumer(s, false)
@@ -272,6 +275,9 @@ func (s *consumer) Take(c *queue.Copy) bool {
 	d := s.destOf(c)
 	name := d.source(c.Message)
 	more := s.window.Add(c, c.Message, name, s.conn.given+1)
+	if s.window.Len() == 1 {
+		s.lastAck = s.b.beat // from here on it has something to acknowledge
+	}
 	s.dispatched(d)
 	m := c.Message
 	if c.GroupFirst {

@@ -20,6 +20,7 @@ const (
 	StoreTrouble        // the store refuses or fails
 	DuplicateKnown      // a resend was recognised
 	DoubtReleased       // copies in doubt were given free without an answer
+	ConsumerAborted     // a slow one, by its policy; Text says who, for how long, and what it has
 	ConsumerWarning     // a consumer asked for something that cannot work
 	NotAsMeant          // a message is not treated as its sender meant it
 	SubscriptionRemoved // a durable one, with what it kept; Reason says why

@@ -30,7 +30,7 @@ func (n *netSub) publishOf(d *destination, m *message.Message, arrived time.Dura
 }
 
 func (n *netSub) deliver(name message.Destination, m *message.Message) {
-	n.inFlight++
+	n.carries()
 	n.refs++
 	if !name.IsAdvisory() {
 		if n.topicsOut == nil {

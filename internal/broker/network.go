@@ -88,7 +88,8 @@ type netSub struct {
 	topics   []*destination
 	since    int64 // the broker sequence when it began
 	inFlight int
-	full     bool // the sink wants no more before Settle or Ready
+	full     bool          // the sink wants no more before Settle or Ready
+	settled  time.Duration // when something was answered last, or it got something; monotonic
 	backlog  backlog
 
 	refs      uint64                        // number of topic messages delivered
@@ -293,7 +294,7 @@ func (n *netSub) Take(c *queue.Copy) bool {
 	n.b.see(n.sub.Peer)
 	c.Owner = n
 	d := n.b.dests[c.Message.Destination]
-	n.inFlight++
+	n.carries()
 	d.counts.Dispatched++
 	n.b.counts.Dispatched++
 	n.sub.Filter.Took(d.name, replayOf(d.policy), n.b.env.Mono())
@@ -304,9 +305,16 @@ func (n *netSub) Take(c *queue.Copy) bool {
 	return n.room()
 }
 
+// carries counts what is on its way.
+func (n *netSub) carries() {
+	if n.inFlight++; n.inFlight == 1 {
+		n.settled = n.b.beat
+	}
+}
+
 // Claim implements queue.Claimer.
 func (n *netSub) Claim(*queue.Copy) bool {
-	n.inFlight++
+	n.carries()
 	return n.room()
 }
 
@@ -319,6 +327,7 @@ func (b *Broker) Settle(id message.ConsumerID, refs []message.CopyRef, how netwo
 	if n == nil {
 		return
 	}
+	n.settled = b.beat
 	for _, r := range refs {
 		if r.Destination.IsTopic() {
 			n.settleTopic(r.Destination, how)

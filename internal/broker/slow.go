@@ -5,8 +5,10 @@ import "hopwire/internal/policy"
 // slows notes that a consumer of a destination is slow: it has no room, and more waits.
 func (s *consumer) slows(d *destination) {
 	if !s.slow {
-		s.slow = true
-		s.slowed++
+		s.slow, s.slowSince = true, s.b.env.Mono()
+		if d.policy.SlowConsumer.Kind == policy.AbortSlow {
+			s.often++
+		}
 		s.b.tellSlow(d, s)
 	}
 }
@@ -19,7 +21,7 @@ func (s *consumer) full() bool {
 // findSlow looks, after a queue delivered what it could, for consumers that have no room while more
 // waits, if the policy wants to know.
 func (d *destination) findSlow() {
-	if !d.policy.Advisory.SlowConsumers && d.policy.SlowConsumer.Kind == policy.SlowConsumersStay ||
+	if !d.policy.Advisory.SlowConsumers && d.policy.SlowConsumer.Kind != policy.AbortSlow ||
 		d.queue.Pending() == 0 {
 		return
 	}

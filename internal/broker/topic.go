@@ -147,7 +147,9 @@ func (s *consumer) deliver(d *destination, name message.Destination, m *message.
 	if s.mixed {
 		s.window.AddApart(nil, m, name, s.conn.given+1)
 	} else {
-		s.inFlight++
+		if s.inFlight++; s.inFlight == 1 {
+			s.lastAck = s.b.beat
+		}
 		if s.topicMax == 0 {
 			s.window.Unpull()
 		}

@@ -60,6 +60,7 @@ const (
 	Purged               Reason = "PURGED"
 	DestinationRemoved   Reason = "DESTINATION_REMOVED"
 	Inactive             Reason = "INACTIVE"
+	SlowConsumer         Reason = "SLOW_CONSUMER"
 	AdvisoryTopic        Reason = "ADVISORY_TOPIC"
 	NotVirtual           Reason = "NOT_VIRTUAL"
 	NotScheduled         Reason = "NOT_SCHEDULED"

@@ -98,6 +98,7 @@ var reasonTexts = map[Reason]reasonText{
 	TransactionLimit:   {"too many transactions, or sends in one", ""},
 	Purged:             {"they were purged by hand", ""},
 	DestinationRemoved: {"it was removed, by a client or by hand", ""},
+	SlowConsumer:       {"a slow consumer was aborted", ""},
 	Inactive:           {"nobody used their destination", ""},
 	AdvisoryTopic:      {"sent to an advisory topic", ""},
 	NotVirtual:         {"virtual topics are not supported", ""},

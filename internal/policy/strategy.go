@@ -262,6 +262,12 @@ func NewSlowConsumer(kind SlowConsumerKind) SlowConsumer {
 	}
 }
 
+// Over reports whether a consumer ends that is slow for that time, and was found so that often.
+func (c *SlowConsumer) Over(slow time.Duration, often int) bool {
+	return c.MaxSlowDuration > 0 && slow >= c.MaxSlowDuration ||
+		c.MaxSlowCount > 0 && often >= c.MaxSlowCount
+}
+
 // CursorKind is where messages wait that are not yet dispatched.
 type CursorKind uint8
 

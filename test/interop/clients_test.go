@@ -49,6 +49,8 @@ var better = map[string]string{
 	"composites have parts that are not there": "" +
 		"a send to no destination at all is refused, and not lost without a word",
 	"a temporary destination is deleted": "only its own connection may do so",
+	"a slow consumer of a queue is aborted": "" +
+		"one that is full while more waits is slow, as with ActiveMQ 6; 5.17 finds topics' alone",
 	"policies tell of a queue's slow consumers": "" +
 		"one that is full while more waits is slow, as with ActiveMQ 6; 5.17 finds topics' alone",
 	"queues and topics of one consumer are acknowledged": "" +

@@ -77,11 +77,12 @@ var policyElements = []*Element{
 		Attributes: append([]Attribute{
 			attr("propertyName", Text, "", Honoured, "whose value"),
 		}, evictionAttributes...)},
-	{Name: "abortSlowConsumerStrategy", Status: Later,
-		Doc: "end slow consumers", Attributes: slowAttributes},
-	{Name: "abortSlowAckConsumerStrategy", Status: Later, Doc: "end consumers that do not ack",
+	{Name: "abortSlowConsumerStrategy", Attributes: slowAttributes,
+		Doc: "end consumers that have no room while more waits"},
+	{Name: "abortSlowAckConsumerStrategy", Doc: "end consumers that do not acknowledge",
 		Attributes: append([]Attribute{
-			attr("maxTimeSinceLastAck", Millis, "30000", Honoured, "how long"),
+			attr("maxTimeSinceLastAck", Millis, "30000", Honoured,
+				"how long before one is slow; below 0 for ever"),
 			attr("ignoreIdleConsumers", Bool, "true", Honoured, "those without messages may stay"),
 		}, slowAttributes...)},
 	{Name: "storeCursor", Status: Tolerated, Doc: "waiting messages are in the store"},
@@ -153,11 +154,13 @@ var evictionAttributes = []Attribute{
 }
 
 var slowAttributes = []Attribute{
-	attr("name", Text, "", Honoured, ""),
-	attr("maxSlowCount", Int, "-1", Honoured, "times slow; -1 any").within(-1, 1<<63-1),
-	attr("maxSlowDuration", Millis, "30000", Honoured, "time slow"),
-	attr("checkPeriod", Millis, "30000", Honoured, ""),
-	attr("abortConnection", Bool, "false", Honoured, "end the connection"),
+	attr("name", Text, "", Tolerated, ""),
+	attr("maxSlowCount", Int, "-1", Honoured,
+		"how often it is found slow before it ends; 0 or less any number").within(-1, 1<<63-1),
+	attr("maxSlowDuration", Millis, "30000", Honoured,
+		"how long it is slow before it ends; 0 or less for ever"),
+	attr("checkPeriod", Millis, "30000", Honoured, "time between two looks"),
+	attr("abortConnection", Bool, "false", Honoured, "end the connection, not the consumer"),
 	attr("ignoreNetworkConsumers", Bool, "true", Honoured, "bridges may stay"),
 }
 
@@ -260,7 +263,7 @@ var policyProperties = []Property{
 	one("messageEvictionStrategy", Honoured, "which go first above that",
 		"oldestMessageEvictionStrategy", "oldestMessageWithLowestPriorityEvictionStrategy",
 		"uniquePropertyMessageEvictionStrategy"),
-	one("slowConsumerStrategy", Later, "what happens to slow consumers",
+	one("slowConsumerStrategy", Honoured, "what happens to slow consumers",
 		"abortSlowConsumerStrategy", "abortSlowAckConsumerStrategy"),
 	one("pendingQueuePolicy", Honoured, "where a queue's messages wait", "storeCursor",
 		"vmQueueCursor", "fileQueueCursor"),
