@@ -136,7 +136,11 @@ func (s *consumer) abort(d *destination, why string) {
 	}
 	s.aborting = true
 	s.conn.out.Send(&message.ConsumerControl{Consumer: s.info.ID, Close: true})
-	b.env.After(abortGrace, func() { s.end(message.LastDeliveredUnknown) })
+	b.env.After(abortGrace, func() {
+		if !b.stopping() {
+			s.end(message.LastDeliveredUnknown)
+		}
+	})
 }
 
 // overdue tells why a bridge's subscription is to end, and at which destination; "" when it may

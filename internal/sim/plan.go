@@ -57,6 +57,10 @@ type Plan struct {
 	LatencyJitter, DiskJitter   time.Duration
 	TurnEvents                  int
 	Flying                      int // messages on their way that fill a connection; 0 is no bound
+	// Unused queues are removed after that time, with UnusedBridged those that bridges alone consume;
+	// 0 for never.
+	Unused        time.Duration
+	UnusedBridged bool
 }
 
 // Draw makes the plan of a seed.
@@ -106,6 +110,7 @@ func Draw(seed uint64) Plan {
 	// Drawn apart: what else a seed gives is as without.
 	p.Branches = p.Sessions && rand.New(rand.NewPCG(seed, 78)).IntN(2) == 0
 	p.spools(rand.New(rand.NewPCG(seed, 79)), calm)
+	p.drawUnused(rand.New(rand.NewPCG(seed, 80)))
 	return p
 }
 
@@ -119,6 +124,15 @@ func (p *Plan) spools(r *rand.Rand, calm bool) {
 		p.Broker = []int64{15_000, 50_000}[r.IntN(2)]
 	} else {
 		p.Memory = []int64{10_000, 30_000}[r.IntN(2)]
+	}
+}
+
+// drawUnused has unused queues removed in some plans. A producer that comes back and sends again is
+// not recognised by a queue that was made since: there is none then.
+func (p *Plan) drawUnused(r *rand.Rand) {
+	if r.IntN(3) == 0 && !p.Resend {
+		p.Unused = time.Duration([]int{500, 2000, 10_000}[r.IntN(3)]) * time.Millisecond
+		p.UnusedBridged = r.IntN(2) == 0
 	}
 }
 
@@ -170,6 +184,8 @@ func (p *Plan) String() string {
 	add("badReads", p.BadReads)
 	add("groups", p.Groups)
 	add("oneConsumer", p.OneConsumer)
+	add("unused", p.Unused > 0)
+	add("unusedBridged", p.UnusedBridged)
 	return fmt.Sprintf("seed %d: %s of %d, activemq=%d ttl=%d prefetch=%d delay=%v"+
 		" inDoubt=%v memory=%d/%d queues=%d producers=%dx%d consumers=%d %v detect=%v turn=%d: %s",
 		p.Seed, p.Topology, p.Brokers, p.ActiveMQ, p.TTL, p.Prefetch, p.Delay, p.InDoubt,
@@ -224,6 +240,7 @@ func (p *Plan) policies() *policy.Map {
 	e.Bridge.Conditional, e.Bridge.ReplayWhenNoConsumers = true, p.Replay
 	e.Bridge.ReplayDelay, e.Bridge.SelectorAware = p.Delay, p.Selector
 	e.Memory.LimitBytes = p.Memory
+	e.GC = policy.GC{Inactive: p.Unused > 0, After: p.Unused, WithNetworkConsumers: p.UnusedBridged}
 	return &policy.Map{Default: e}
 }
 
@@ -231,7 +248,7 @@ func (p *Plan) policies() *policy.Map {
 func (p *Plan) build(w *World, plant *Plant) {
 	for i := range p.Brokers {
 		w.Broker(NodeConfig{Name: nameOf(i), ActiveMQ: i == p.ActiveMQ, Policies: p.policies(),
-			MemoryLimit: p.Broker, Spool: p.Spool, Plant: plant})
+			MemoryLimit: p.Broker, Spool: p.Spool, PurgePeriod: p.Unused / 2, Plant: plant})
 	}
 	for _, x := range p.pairs() {
 		p.link(w, nameOf(x[0]), nameOf(x[1]), "")
