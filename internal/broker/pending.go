@@ -189,6 +189,7 @@ func (s *consumer) discard(it backlogItem) {
 	}
 	it.dest.counts.Dequeued++
 	b.counts.Dequeued++
+	b.tellDiscarded(it.dest, s, it.m)
 	if target, ok := b.graveOf(it.dest, it.m, false); ok {
 		defer b.journal.leave(b.journal.enter())
 		b.bury(nil, it.dest, it.m, target, "java.lang.Throwable: TopicSubDiscard. ID:"+s.info.ID.String())

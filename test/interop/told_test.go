@@ -19,6 +19,8 @@ const toldPolicies = `
 <policyEntry queue="told.>" memoryLimit="40 kb" expireMessagesPeriod="200" ` + toldOf + `>
   <pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy></policyEntry>
 <policyEntry topic="told.>" ` + toldOf + `/>
+<policyEntry topic="few.>" ` + toldOf + `><pendingMessageLimitStrategy>
+  <constantPendingMessageLimitStrategy limit="1"/></pendingMessageLimitStrategy></policyEntry>
 <policyEntry queue="whole.>" includeBodyForAdvisory="true" expireMessagesPeriod="200" ` +
 	toldOf + `/>
 <policyEntry topic="whole.>" includeBodyForAdvisory="true" ` + toldOf + `/>
@@ -185,6 +187,15 @@ var toldScenarios = []scenario{
 		p.pause(soon / 4)
 		p.about("discarded", on[0], 2, "")
 		p.say("expired: %d", len(p.calm(on[1])))
+	}},
+	{"policies tell of what a topic's consumer has no room for", func(p *program) {
+		dest := "topic://few." + p.name
+		c := p.on("MessageDiscarded.Topic.few." + p.name)
+		in := p.session(jms.Client).Consumer(jms.ConsumerOptions{
+			Dest: dest + "?consumer.prefetchSize=1", Pull: true})
+		p.conn.Put(jms.SendOptions{Dest: dest, N: 4, Body: "m{}"})
+		p.about("discarded", c, 2, "")
+		p.got("taken", in.Receive(2, patience))
 	}},
 	{"policies tell of temporary destinations", func(p *program) {
 		for _, topic := range []bool{false, true} {
