@@ -110,3 +110,26 @@ func TestWhatNobodyUsesGoesAsWithActiveMQ(t *testing.T) {
 		})
 	}
 }
+
+// A queue that bridges alone consume may go; what comes later is forwarded as before. ActiveMQ 5.17
+// tries it at each sweep and fails, as the bridge's subscription is one that is active.
+func TestAQueueThatABridgeAloneConsumesMayGo(t *testing.T) {
+	eachPair(t, func(t *testing.T, p pair) {
+		b := broker.Start(t, p.b, broker.Options{Name: "b"})
+		a := broker.Start(t, p.a, broker.Options{Name: "a", Policy: `<policyEntry queue=">"
+  gcInactiveDestinations="true" inactiveTimeoutBeforeGC="1000" gcWithNetworkConsumers="true"/>`,
+			Attributes: `schedulePeriodForDestinationPurge="500"`,
+			Connectors: []broker.Connector{{Name: "ab", URI: broker.Static(b) + quick}}})
+		d := jms.Start(t, jms.V5)
+		c := d.Connect(b.URL()).Consumer("queue://Q")
+		conn := d.Connect(a.URL())
+		conn.Send("queue://Q", 3, "m{}")
+		c.Wait(3, patience)
+		must(t, conn.Close())
+		if p.a == broker.Hopwire {
+			a.WaitQueue("Q", patience, "its end", func(s broker.Stats) bool { return !s.Exists })
+		}
+		d.Connect(a.URL()).Send("queue://Q", 3, "n{}")
+		c.Wait(6, patience)
+	})
+}
