@@ -9,8 +9,8 @@ import (
 
 // A pattern is a destination whose name has wildcard elements: "*" stands for exactly one element,
 // also an empty one, and ">" as the last element for any number of elements, also none, so "A.>"
-// takes "A". Elsewhere, and inside longer elements, the two characters are literal. A composite
-// "A,B.*" takes what any of its members takes.
+// takes "A". Several of them at the end are one. Elsewhere, and inside longer elements, the two
+// characters are literal. A composite "A,B.*" takes what any of its members takes.
 
 // Matches reports whether pattern takes d. Kinds must be equal.
 func Matches(pattern, d message.Destination) bool {
@@ -26,7 +26,7 @@ func Matches(pattern, d message.Destination) bool {
 // a wildcard subscription or an include list is held against.
 func matches(pattern, name string) bool {
 	for {
-		if pattern == ">" {
+		if endsIn(pattern) {
 			return true
 		}
 		pe, prest, pmore := strings.Cut(pattern, ".")
@@ -35,13 +35,21 @@ func matches(pattern, name string) bool {
 			return false
 		}
 		if !nmore {
-			return !pmore || prest == ">"
+			return !pmore || endsIn(prest)
 		}
 		if !pmore {
 			return false
 		}
 		pattern, name = prest, nrest
 	}
+}
+
+// endsIn reports whether what is left of a pattern is a closing ">", once or several times.
+func endsIn(pattern string) bool {
+	for strings.HasPrefix(pattern, ">.") {
+		pattern = pattern[len(">."):]
+	}
+	return pattern == ">"
 }
 
 // Covers reports whether every name that narrow takes is taken by wide, too.
@@ -59,15 +67,17 @@ func Covers(wide, narrow message.Destination) bool {
 			return Covers(w, narrow)
 		})
 	}
-	if narrow.Name == ">" {
+	if endsIn(narrow.Name) {
 		narrow.Name = "*.>" // the same, for a name has at least one element
 	}
 	return wide.Kind == narrow.Kind &&
 		covers(strings.Split(wide.Name, "."), strings.Split(narrow.Name, "."))
 }
 
-// isRest reports whether the elements are a closing ">".
-func isRest(elems []string) bool { return len(elems) == 1 && elems[0] == ">" }
+// isRest is endsIn for elements.
+func isRest(elems []string) bool {
+	return len(elems) > 0 && !slices.ContainsFunc(elems, func(e string) bool { return e != ">" })
+}
 
 func covers(wide, narrow []string) bool {
 	for {
@@ -130,9 +140,9 @@ func intersect(a, b []string) ([]string, bool) {
 		switch {
 		case endA && endB:
 			return out, true
-		case !endA && a[i] == ">":
+		case isRest(a[i:]):
 			return restOf(out, b, i)
-		case !endB && b[i] == ">":
+		case isRest(b[i:]):
 			return restOf(out, a, i)
 		case endA || endB:
 			return nil, false

@@ -22,6 +22,9 @@ func TestIntersectionOfPatterns(t *testing.T) {
 		{"a.b", "a.b.c", ""},
 		{"a.*", "a.>", "a.*"},
 		{">", ">", ">"},
+		{"a.>.>", "a.b.>", "a.b.>"},
+		{">.>", "a", "a"},
+		{"a.>.b", "a.*.b", "a.>.b"},
 	} {
 		for _, swap := range []bool{false, true} {
 			x, y := queue(c.a), queue(c.b)
@@ -41,7 +44,7 @@ func TestIntersectionOfPatterns(t *testing.T) {
 
 func drawPattern(t *rapid.T, label string) message.Destination {
 	e := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "*"}), 1, 3).Draw(t, label)
-	if rapid.Bool().Draw(t, label+" deep") {
+	for range rapid.IntRange(0, 2).Draw(t, label+" deep") {
 		e = append(e, ">")
 	}
 	return queue(strings.Join(e, "."))

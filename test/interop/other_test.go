@@ -80,6 +80,7 @@ var otherScenarios = []scenario{
 	{"wildcards of consumers", func(p *program) {
 		star := p.conn.Consumer(p.queue(".*.b"))
 		rest := p.conn.Consumer(p.topic(".a.>"))
+		twice := p.conn.Consumer(p.topic(".a.>.>"))
 		for _, suffix := range []string{".a.b", ".c.b", ".a.c"} {
 			p.conn.Send(p.queue(suffix), 1, "on"+suffix)
 		}
@@ -88,6 +89,7 @@ var otherScenarios = []scenario{
 		}
 		p.got("star", star.Wait(2, patience))
 		p.got("rest", rest.Wait(3, patience))
+		p.got("twice", twice.Wait(3, patience))
 		p.got("left", p.conn.Browse(p.queue(".a.c"), ""))
 	}},
 	{"composites go to each", func(p *program) {
