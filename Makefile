@@ -3,7 +3,7 @@ cache := $(or $(HOPWIRE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hopwire)
 core   = $(shell go list ./... | grep -v /test/)
 bench  = -benchtime 1x -count $(or $(ROUNDS),1) -timeout 60m
 
-.PHONY: build test race lint fmt vuln sim interop bench bench-backlog soak deps
+.PHONY: build test race lint fmt vuln sim interop unittests bench bench-backlog soak deps
 
 build:
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
@@ -31,6 +31,10 @@ sim:
 
 interop:
 	go test -count 1 -timeout 15m ./test/interop/...
+
+# ACTIVEMQ_SOURCES names a checkout of ActiveMQ: docs/compatibility.md.
+unittests:
+	go test -count 1 -v -timeout 0 ./test/interop/unittests
 
 bench:
 	mkdir -p out

@@ -105,6 +105,20 @@ func Joram(t testing.TB) string {
 	return folder
 }
 
+// Sources asks for a checkout of ActiveMQ's own sources, which $ACTIVEMQ_SOURCES names. Nothing
+// here fetches it, so that a run without it is skipped, in CI too.
+func Sources(t testing.TB) string {
+	t.Helper()
+	folder := os.Getenv("ACTIVEMQ_SOURCES")
+	if folder == "" {
+		t.Skipf("need.Sources: ACTIVEMQ_SOURCES names no checkout; docs/compatibility.md says which")
+	}
+	if _, err := os.Stat(filepath.Join(folder, "activemq-unit-tests")); err != nil {
+		t.Fatalf("need.Sources: ACTIVEMQ_SOURCES: %v", err)
+	}
+	return folder
+}
+
 // Root asks for the rights of the superuser, for network namespaces and small file systems.
 func Root(t testing.TB) {
 	t.Helper()

@@ -69,6 +69,19 @@ func TestWhatIsMissingIsSkippedByNameAndFailsInCI(t *testing.T) {
 	}
 }
 
+func TestSourcesAreSkippedInCITooButNotWhereTheyShouldBe(t *testing.T) {
+	t.Setenv("CI", "true")
+	t.Setenv("ACTIVEMQ_SOURCES", "")
+	sources := func(t testing.TB) { Sources(t) }
+	if r := ask(sources); !strings.Contains(r.skipped, "need.Sources") || r.failed != "" {
+		t.Errorf("without a checkout: skipped %q, failed %q", r.skipped, r.failed)
+	}
+	t.Setenv("ACTIVEMQ_SOURCES", t.TempDir())
+	if r := ask(sources); !strings.Contains(r.failed, "need.Sources") || r.skipped != "" {
+		t.Errorf("with an empty folder: skipped %q, failed %q", r.skipped, r.failed)
+	}
+}
+
 // noCache takes away what scripts/deps.sh fetched.
 func noCache(t *testing.T) {
 	t.Helper()
