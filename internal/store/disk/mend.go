@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,13 +29,7 @@ func (r *repair) mend() error {
 	}
 	ids := slices.SortedFunc(maps.Keys(r.old.headers), func(a, b store.DestID) int {
 		ha, hb := r.old.headers[a], r.old.headers[b]
-		if la, lb := ha.IsLog(), hb.IsLog(); la != lb { // what references are to comes first
-			if la {
-				return -1
-			}
-			return 1
-		}
-		return int(min(1, max(-1, int64(a)-int64(b))))
+		return cmp.Or(cmp.Compare(turnOf(&ha), turnOf(&hb)), cmp.Compare(a, b))
 	})
 	for _, id := range ids {
 		if err := r.mendDest(r.old.headers[id]); err != nil {
@@ -42,6 +37,18 @@ func (r *repair) mend() error {
 		}
 	}
 	return r.dropOrphans()
+}
+
+// turnOf orders destinations: what references are to comes first, and last what names messages of
+// others.
+func turnOf(h *store.Header) int {
+	switch roleOf(h) {
+	case log:
+		return 0
+	case prepared:
+		return 2
+	}
+	return 1
 }
 
 // remake makes headers for destinations whose own cannot be read, of what their messages say: of
@@ -229,8 +236,36 @@ func (r *repair) mendDest(h store.Header) error {
 	}
 	if role == prepared {
 		d.Header = h // which tells what was sent, and not what is there
+		if err := r.dropAcks(&d.Header); err != nil {
+			return err
+		}
 	}
 	return r.put(destKey(nil, kindHeader, h.ID), appendHeader(nil, &d.Header))
+}
+
+// dropAcks has a branch name no message that is not there: the end of the branch would take it off
+// the queue's count a second time, and the last message of the queue would be none.
+func (r *repair) dropAcks(h *store.Header) error {
+	if err := r.write(1); err != nil { // what was removed
+		return err
+	}
+	p := *h.Prepared
+	p.Acks = nil
+	for _, a := range h.Prepared.Acks {
+		there, err := r.get(seqKey(nil, kindMessage, a.Dest, a.Seq))
+		if err != nil {
+			return err
+		}
+		if there != nil {
+			p.Acks = append(p.Acks, a)
+		}
+	}
+	if n := len(h.Prepared.Acks) - len(p.Acks); n > 0 {
+		r.told.Others = append(r.told.Others, fmt.Sprintf("%s will end without what it had"+
+			" acknowledged and could not be read; such messages: %d", nameOf(h), n))
+	}
+	h.Prepared = &p
+	return nil
 }
 
 // lostLogs reports whether references may be to messages that are not there.
