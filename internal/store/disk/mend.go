@@ -27,6 +27,7 @@ func (r *repair) mend() error {
 	if err := r.remake(); err != nil {
 		return err
 	}
+	r.tellTails()
 	ids := slices.SortedFunc(maps.Keys(r.old.headers), func(a, b store.DestID) int {
 		ha, hb := r.old.headers[a], r.old.headers[b]
 		return cmp.Or(cmp.Compare(turnOf(&ha), turnOf(&hb)), cmp.Compare(a, b))

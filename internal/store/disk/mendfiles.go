@@ -19,7 +19,8 @@ type mendedFS struct {
 	shown  map[string]string // by their paths, those of mem
 	more   []string          // names that the folder has beside those on the disk
 	hidden []string
-	cut    bool // writes are lost, or may be
+	tails  map[string][]byte // of tables by their paths: what is shown behind their own bytes
+	cut    bool              // writes are lost, or may be
 }
 
 // Open implements vfs.FS.
@@ -27,7 +28,11 @@ func (fs *mendedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) 
 	if in, ok := fs.shown[name]; ok {
 		return fs.mem.Open(in)
 	}
-	return fs.FS.Open(name, opts...)
+	f, err := fs.FS.Open(name, opts...)
+	if tail, ok := fs.tails[name]; ok && err == nil {
+		return withTail(f, tail), nil
+	}
+	return f, err
 }
 
 // List implements vfs.FS.
@@ -39,7 +44,7 @@ func (fs *mendedFS) List(dir string) ([]string, error) {
 	return append(names, fs.more...), err
 }
 
-// Stat implements vfs.FS.
+// Stat implements vfs.FS. A table with another tail has the size that the list of tables tells.
 func (fs *mendedFS) Stat(name string) (vfs.FileInfo, error) {
 	if in, ok := fs.shown[name]; ok {
 		return fs.mem.Stat(in)
@@ -64,7 +69,8 @@ func (fs *mendedFS) show(path string, data []byte) error {
 // mendFiles looks at the manifest and the logs, and gives them as they can be read, with what is to
 // be told of it.
 func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
-	out := &mendedFS{FS: fs, mem: vfs.NewMem(), shown: map[string]string{}}
+	out := &mendedFS{FS: fs, mem: vfs.NewMem(), shown: map[string]string{},
+		tails: map[string][]byte{}}
 	var told []string
 	n, current, err := readNote(fs, db)
 	if err != nil {

@@ -26,7 +26,7 @@ type Repaired struct {
 	KeptBytes    int64
 	Destinations []RepairedDestination // those that have, or had, messages; by name
 	Others       []string              // what else could not be read
-	Cut          bool                  // what was written last may be lost, and nothing tells of it
+	Cut          bool                  // writes may be lost, and nothing tells of which
 }
 
 // RepairedDestination tells what became of a destination's messages.
@@ -90,11 +90,14 @@ type repair struct {
 	failed chan error
 
 	old   *salvage
-	seen  vfs.FS // the folder as it can be read
+	seen  *mendedFS // the folder as it can be read
 	to    *pebble.DB
 	known *known // of to
 	b     *pebble.Batch
 	told  Repaired
+
+	pattern  *pattern
+	tailless []lostTable
 
 	counts map[store.DestID]int64 // of messages that were copied
 	made   map[store.DestID]bool
@@ -118,22 +121,25 @@ func (r *repair) run() (err error) {
 	if err != nil {
 		return err
 	}
+	damaged, err := r.lookAtTables(from)
+	if len(r.tailless) > 0 && err == nil {
+		if err := from.Close(); err != nil {
+			return r.error(err)
+		}
+		if from, err = r.open(dbName, true); err != nil {
+			return err
+		}
+	}
+	if err != nil || !damaged && len(r.told.Others) == 0 {
+		return errors.Join(err, from.Close())
+	}
 	s := &Store{opts: r.o, db: from, failed: make(chan struct{})}
 	r.old = &salvage{s: s, asks: mostAsks}
-	err = r.replace()
-	return errors.Join(err, from.Close())
+	return errors.Join(r.replace(), from.Close())
 }
 
-// replace does what is left once the old tables are open.
-func (r *repair) replace() error {
-	first := []byte{0}
-	_, err := r.old.until(first, lastKey, func(_, _ []byte) error { return r.ctx.Err() })
-	switch {
-	case err == nil && len(r.told.Others) == 0:
-		return nil // nothing is damaged
-	case err != nil && !pebble.IsCorruptionError(err):
-		return r.error(err)
-	}
+// replace does what is left once the old tables are open, of which some are damaged.
+func (r *repair) replace() (err error) {
 	if err := r.hasRoom(); err != nil {
 		return err
 	}

@@ -1,0 +1,294 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
+	"github.com/cockroachdb/pebble/v2/sstable/block/blockkind"
+	"github.com/cockroachdb/pebble/v2/sstable/colblk"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// A table ends with what leads to its blocks: an index, properties, a list of these, and a footer.
+// When that is damaged pebble reads nothing of the table, nor of any other in its range of keys.
+// But each block has its checksum: so blocks are found, and the table is shown with another tail,
+// which leads to them.
+
+const (
+	tableFormat  = sstable.TableFormatPebblev6 // of pebbleOptions
+	blockTrailer = 5                           // behind each block: how it is compressed, its checksum
+	dataHeader   = 4                           // of a block of records, and of one of range tombstones
+	uncompressed = byte(block.NoCompressionIndicator)
+	mostPacked   = byte(block.MinLZCompressionIndicator) // the last of the kinds of compression
+	listProps    = "rocksdb.properties"
+	listRanges   = "rocksdb.range_del2"
+)
+
+// A block that begins behind damage may begin anywhere: one that is longer than that is not looked
+// for, and so many bytes are looked at in all.
+const (
+	searchLength = 64 << 10
+	searchMost   = 4 << 30
+)
+
+// findBlocks gives the blocks that have their checksums.
+func findBlocks(ctx context.Context, data []byte) (found []block.Handle, err error) {
+	most, seen := len(data), 0
+	for at := 0; at < len(data)-blockTrailer && seen < searchMost; {
+		n := blockLength(data[at:], most)
+		if n > 0 {
+			found = append(found, block.Handle{Offset: uint64(at), Length: uint64(n)})
+			at, most = at+n+blockTrailer, len(data)
+			continue
+		}
+		seen += min(most, len(data)-at)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		at, most = at+1, searchLength
+	}
+	return found, nil
+}
+
+// blockLength gives the length of the block that begins here, 0 when there is none up to a length.
+func blockLength(b []byte, most int) int {
+	crc := ^uint32(0)
+	for i, c := range b[:min(most+1, len(b)-blockTrailer+1)] {
+		crc = castagnoli[byte(crc)^c] ^ crc>>8
+		if c <= mostPacked && binary.LittleEndian.Uint32(b[i+1:]) == masked(^crc) {
+			return i
+		}
+	}
+	return 0
+}
+
+// shape tells blocks of one kind from others: the types of its columns. at is where they are told.
+func shape(b []byte, at int) string {
+	if len(b) < at+7 || colblk.Version(b[at]) != colblk.Version1 {
+		return ""
+	}
+	out := []byte{byte(at)}
+	for i := range int(binary.LittleEndian.Uint16(b[at+1:])) {
+		column := at + 7 + 5*i
+		if column >= len(b) {
+			return ""
+		}
+		out = append(out, b[column])
+	}
+	return string(out)
+}
+
+// pattern is a small table, of which the parts are known.
+type pattern struct {
+	data                []byte
+	options             *pebble.Options
+	properties          block.Handle
+	records, ranges     string // shapes
+	index, listOfBlocks string
+}
+
+func newPattern(ctx context.Context) (*pattern, error) {
+	o := &pebble.Options{}
+	o.EnsureDefaults()
+	p := &pattern{options: o}
+	mem := vfs.NewMem()
+	f, err := mem.Create("t", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, err
+	}
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), o.MakeWriterOptions(0, tableFormat))
+	if err := w.Set([]byte("a"), nil); err != nil {
+		return nil, err
+	}
+	if err := w.DeleteRange([]byte("b"), []byte("c")); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	if p.data, err = readFile(mem, "t"); err != nil {
+		return nil, err
+	}
+	r, err := sstable.NewMemReader(p.data, o.MakeReaderOptions())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	l, err := r.Layout()
+	if err != nil {
+		return nil, err
+	}
+	p.properties = l.Properties
+	for _, x := range []struct {
+		h     block.Handle
+		at    int
+		shape *string
+	}{{l.Data[0].Handle, dataHeader, &p.records}, {l.RangeDel, dataHeader, &p.ranges},
+		{l.Index[0], 0, &p.index}, {l.MetaIndex, 0, &p.listOfBlocks}} {
+		b, done, err := readBlock(ctx, r, x.h)
+		if err != nil {
+			return nil, err
+		}
+		*x.shape = shape(b, x.at)
+		done()
+	}
+	return p, nil
+}
+
+// readBlock gives what is in a block, until done is called.
+func readBlock(ctx context.Context, r *sstable.Reader, h block.Handle) (b []byte, done func(),
+	err error) {
+	nothing := func(*block.Metadata, []byte) error { return nil }
+	held, err := r.BlockReader().Read(ctx, block.NoReadEnv, nil, h, blockkind.Metadata, nothing)
+	if err != nil {
+		return nil, nil, err
+	}
+	return held.BlockData(), held.Release, nil
+}
+
+// blocks are what was found of a table.
+type blocks struct {
+	records []block.Handle
+	last    [][]byte // keys of records
+	ranges  block.Handle
+	index   *block.Handle // the first of them
+	listed  bool          // the list of blocks was found
+	ranged  bool          // it tells of range tombstones
+	another block.Handle  // the last of another kind: the properties, behind range tombstones
+	bytes   int64         // of all that have their checksums
+	gapless uint64        // where the first gap between them begins
+}
+
+// find finds the blocks of a table.
+func (p *pattern) find(ctx context.Context, data []byte) (out blocks, err error) {
+	found, err := findBlocks(ctx, data)
+	if err != nil {
+		return out, err
+	}
+	readable, err := sstable.NewSimpleReadable(withTail(vfs.NewMemFile(data), p.tail(len(data), out)))
+	if err != nil {
+		return out, err
+	}
+	r, err := sstable.NewReader(ctx, readable, p.options.MakeReaderOptions())
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = r.Close() }()
+	for _, h := range found {
+		out.bytes += int64(h.Length) + blockTrailer
+		if h.Offset == out.gapless {
+			out.gapless += h.Length + blockTrailer
+		}
+		b, done, err := readBlock(ctx, r, h)
+		if err != nil {
+			continue // it is none of pebble's
+		}
+		p.sort(&out, h, b)
+		done()
+	}
+	return out, nil
+}
+
+// sort puts a block where it belongs.
+func (p *pattern) sort(out *blocks, h block.Handle, b []byte) {
+	switch {
+	case shape(b, dataHeader) == p.records:
+		if key := p.lastKey(b); key != nil {
+			out.records, out.last = append(out.records, h), append(out.last, key)
+		}
+	case shape(b, dataHeader) == p.ranges:
+		out.ranges = h
+	case shape(b, 0) == p.index && out.index == nil:
+		out.index = &h
+	case shape(b, 0) == p.listOfBlocks:
+		var list colblk.KeyValueBlockDecoder
+		list.Init(b)
+		out.listed = true
+		for name := range list.All() {
+			out.ranged = out.ranged || string(name) == listRanges
+		}
+	default:
+		out.another = h
+	}
+}
+
+func (p *pattern) lastKey(b []byte) []byte {
+	schema := p.options.KeySchemas[p.options.KeySchema]
+	var d colblk.DataBlockDecoder
+	d.Init(schema, b)
+	var it colblk.DataBlockIter
+	it.InitOnce(schema, p.options.Comparer, nil)
+	if it.Init(&d, block.NoTransforms) != nil {
+		return nil
+	}
+	kv := it.Last()
+	if kv == nil {
+		return nil
+	}
+	return bytes.Clone(kv.K.UserKey)
+}
+
+// tail gives what a table ends with that has so many bytes before it.
+func (p *pattern) tail(at int, of blocks) (out []byte) {
+	put := func(b []byte) block.Handle {
+		h := block.Handle{Offset: uint64(at + len(out)), Length: uint64(len(b))}
+		out = append(append(out, b...), uncompressed)
+		sum := crc32.Checksum(out[len(out)-len(b)-1:], castagnoli)
+		out = binary.LittleEndian.AppendUint32(out, masked(sum))
+		return h
+	}
+	varints := func(h block.Handle) []byte {
+		b := make([]byte, 2*binary.MaxVarintLen64)
+		return b[:h.EncodeVarints(b)]
+	}
+	properties := block.Handle{Offset: uint64(at), Length: p.properties.Length}
+	out = append(out, p.data[p.properties.Offset:][:p.properties.Length+blockTrailer]...)
+
+	var list colblk.KeyValueBlockWriter
+	list.Init()
+	list.AddKV([]byte(listProps), varints(properties))
+	if of.ranges.Length > 0 {
+		list.AddKV([]byte(listRanges), varints(of.ranges))
+	}
+	listed := put(list.Finish(list.Rows()))
+
+	var index colblk.IndexBlockWriter
+	index.Init()
+	for i, h := range of.records {
+		index.AddBlockHandle(of.last[i], h, nil)
+	}
+	indexed := put(index.Finish(index.Rows()))
+
+	magic, version := tableFormat.AsTuple()
+	footer := make([]byte, tableFormat.FooterSize())
+	footer[0] = byte(block.ChecksumTypeCRC32c)
+	copy(footer[1:], append(varints(listed), varints(indexed)...))
+	end := len(footer) - len(magic) // magic, before it the version, before it a checksum
+	copy(footer[end:], magic)
+	binary.LittleEndian.PutUint32(footer[end-4:], version)
+	sum := crc32.Update(crc32.Checksum(footer[:end-8], castagnoli), castagnoli, footer[end-4:])
+	binary.LittleEndian.PutUint32(footer[end-8:], masked(sum))
+	return append(out, footer...)
+}
+
+// whole reports whether all records and range tombstones of a table were found that ends with a
+// key.
+func (b *blocks) whole(largest []byte) bool {
+	end := uint64(0)
+	for _, h := range b.records {
+		if h.Offset != end {
+			return false
+		}
+		end += h.Length + blockTrailer
+	}
+	isLast := b.index != nil && b.index.Offset == end ||
+		len(b.last) > 0 && bytes.Equal(b.last[len(b.last)-1], largest)
+	return isLast && (b.ranges.Length > 0 || b.listed && !b.ranged ||
+		b.another.Length > 0 && b.another.Offset < b.gapless)
+}
