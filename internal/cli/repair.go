@@ -88,7 +88,7 @@ func tellRepaired(out io.Writer, setup *hopwire.Setup, r *hopwire.Repaired) {
 	if whole > 0 {
 		but := ""
 		if r.Cut {
-			but = " but for what was written last, which may be lost"
+			but = " but for writes that are lost, of which nothing tells"
 		}
 		terminal.Fprintf(out, "  %s whole%s\n", plural.Form(whole, "1 destination is", fmt.Sprintf(
 			"%d destinations are", whole)), but)

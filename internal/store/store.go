@@ -66,6 +66,24 @@ type AckRef struct {
 	Redelivery int32
 }
 
+// Name is what no two headers of a store have in common.
+type Name struct {
+	Destination            message.Destination // of a queue or log
+	ClientID, Subscription string
+	Prepared               message.TransactionID
+}
+
+// Name gives what no other header has.
+func (h *Header) Name() Name {
+	switch {
+	case h.Prepared != nil:
+		return Name{Prepared: h.Prepared.ID}
+	case h.Subscription != nil:
+		return Name{ClientID: h.Subscription.ClientID, Subscription: h.Subscription.Name}
+	}
+	return Name{Destination: h.Destination}
+}
+
 // IsLog reports whether the destination keeps the messages of a topic for its subscriptions.
 func (h *Header) IsLog() bool {
 	return h.Destination.Kind == message.Topic && h.Subscription == nil && h.Prepared == nil

@@ -143,8 +143,12 @@ func covered(ranges []store.Stored, seq store.Seq) bool {
 }
 
 func header(id store.DestID, kind message.Kind, to store.Seq, count int) store.Op {
+	name := "d"
+	if kind == message.Queue && id > 1 {
+		name = fmt.Sprint("d", id)
+	}
 	return store.Op{Kind: store.PutHeader, Header: &store.Header{ID: id, Head: 1, Reserved: to,
-		Count: int64(count), Destination: message.Destination{Kind: kind, Name: "d"}}}
+		Count: int64(count), Destination: message.Destination{Kind: kind, Name: name}}}
 }
 
 // puts are messages of 1,000 bytes that do not compress.

@@ -27,7 +27,11 @@ func (r *repair) mend() error {
 	if err := r.remake(); err != nil {
 		return err
 	}
+	if err := r.dropOlder(); err != nil {
+		return err
+	}
 	r.tellTails()
+	r.tellKinds()
 	ids := slices.SortedFunc(maps.Keys(r.old.headers), func(a, b store.DestID) int {
 		ha, hb := r.old.headers[a], r.old.headers[b]
 		return cmp.Or(cmp.Compare(turnOf(&ha), turnOf(&hb)), cmp.Compare(a, b))
@@ -52,17 +56,55 @@ func turnOf(h *store.Header) int {
 	return 1
 }
 
+// dropOlder leaves one destination of each name, the newest: the others were removed before it was
+// made.
+func (r *repair) dropOlder() error {
+	newest := map[store.Name]store.DestID{}
+	for _, id := range slices.Sorted(maps.Keys(r.old.headers)) {
+		h := r.old.headers[id]
+		older, twice := newest[h.Name()]
+		newest[h.Name()] = id
+		if !twice {
+			continue
+		}
+		r.told.Others = append(r.told.Others, fmt.Sprintf("%s was removed and made anew, and its removal"+
+			" is lost; messages from before it, left out: %d", nameOf(&h), r.counts[older]))
+		if err := r.dropAll(older); err != nil {
+			return err
+		}
+		delete(r.old.headers, older)
+		r.dropped = true
+	}
+	return nil
+}
+
 // remake makes headers for destinations whose own cannot be read, of what their messages say: of
 // queues, of topics' logs, and of subscriptions of which the terms can be read.
 func (r *repair) remake() error {
 	r.made = map[store.DestID]bool{}
-	for _, id := range slices.Sorted(maps.Keys(r.counts)) {
+	ids := slices.Collect(maps.Keys(r.counts))
+	err := r.old.each([]byte{kindTerms}, []byte{kindTerms + 1}, func(key, _ []byte) error {
+		if id := destOf(key); r.counts[id] == 0 {
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(ids, func(a, b store.DestID) int { // what has no messages is after their logs
+		return cmp.Or(cmp.Compare(min(1, r.counts[b]), min(1, r.counts[a])), cmp.Compare(a, b))
+	})
+	for _, id := range ids {
 		if _, known := r.old.headers[id]; known {
 			continue
 		}
 		h, err := r.remadeHeader(id)
 		if err != nil {
 			return err
+		}
+		if h == nil && r.counts[id] == 0 {
+			continue // it had terms that make no sense
 		}
 		if h == nil {
 			what, err := r.unnamed(id)
@@ -113,6 +155,14 @@ func (r *repair) remadeHeader(id store.DestID) (h *store.Header, err error) {
 		return nil, nil
 	}
 	h.DeliveredBelow = h.Reserved
+	if h.Reserved == 0 { // it has no messages: the next is the next of a log
+		h.Reserved = 1
+		for _, l := range r.old.headers {
+			if l.IsLog() {
+				h.Reserved = max(h.Reserved, l.Reserved)
+			}
+		}
+	}
 	if h.IsLog() || h.Subscription != nil {
 		h.Head = 1
 	}
@@ -271,7 +321,8 @@ func (r *repair) dropAcks(h *store.Header) error {
 
 // lostLogs reports whether references may be to messages that are not there.
 func (r *repair) lostLogs() bool {
-	return r.told.Cut || r.old.lostOf(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
+	return r.told.Cut || r.dropped ||
+		r.old.lostOf(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
 }
 
 // recount goes through the messages of a destination, removes those that are not whole, and counts

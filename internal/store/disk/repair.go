@@ -102,6 +102,8 @@ type repair struct {
 	counts map[store.DestID]int64 // of messages that were copied
 	made   map[store.DestID]bool
 	format int
+
+	dropped bool // destinations whose removal was lost
 }
 
 func (r *repair) run() (err error) {
@@ -130,11 +132,14 @@ func (r *repair) run() (err error) {
 			return err
 		}
 	}
+	s := &Store{opts: r.o, db: from, failed: make(chan struct{})}
+	r.old = &salvage{s: s, asks: mostAsks}
+	if err == nil && !damaged && len(r.told.Others) == 0 {
+		damaged, err = r.old.hasTwins()
+	}
 	if err != nil || !damaged && len(r.told.Others) == 0 {
 		return errors.Join(err, from.Close())
 	}
-	s := &Store{opts: r.o, db: from, failed: make(chan struct{})}
-	r.old = &salvage{s: s, asks: mostAsks}
 	return errors.Join(r.replace(), from.Close())
 }
 
@@ -316,23 +321,27 @@ func (r *repair) copy() error {
 			return err
 		}
 	}
+	return r.write(1)
+}
+
+// tellKinds tells what may be lost of records that are not told of one by one.
+func (r *repair) tellKinds() {
 	for _, x := range []struct {
 		kinds []byte
 		what  string
 	}{
-		{[]byte{kindReceipt, kindMark}, "receipts of what peers forwarded"},
-		{[]byte{kindNumbers}, "numbers of producers"},
+		{[]byte{kindReceipt, kindMark}, "receipts of what peers forwarded may be lost: what is sent" +
+			" again may be there twice"},
+		{[]byte{kindNumbers}, "numbers of producers may be lost: what is sent again may be there twice"},
+		{[]byte{kindFacts}, "redelivery counts may be lost: those of some messages begin anew"},
+		{[]byte{kindHeader, kindTerms}, "destinations without messages may be lost: queues and topics" +
+			" are made anew by who uses them, but durable subscriptions get nothing until their" +
+			" clients are there again"},
 	} {
-		if r.old.lostOf(x.kinds...) {
-			r.told.Others = append(r.told.Others, x.what+" may be lost: what is sent again may be there"+
-				" twice")
+		if r.told.Cut || r.old.lostOf(x.kinds...) {
+			r.told.Others = append(r.told.Others, x.what)
 		}
 	}
-	if r.old.lostOf(kindFacts) {
-		r.told.Others = append(r.told.Others,
-			"redelivery counts may be lost: those of some messages begin anew")
-	}
-	return r.write(1)
 }
 
 // tell notes what became of a destination.

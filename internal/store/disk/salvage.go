@@ -317,3 +317,15 @@ func (v *salvage) readHeaders() error {
 		return nil //nolint:nilerr // as above
 	})
 }
+
+// hasTwins reports whether two destinations have one name.
+func (v *salvage) hasTwins() (bool, error) {
+	if err := v.readHeaders(); err != nil {
+		return false, err
+	}
+	names := map[store.Name]bool{}
+	for _, h := range v.headers {
+		names[h.Name()] = true
+	}
+	return len(names) < len(v.headers), nil
+}
