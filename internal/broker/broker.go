@@ -223,6 +223,7 @@ func New(env loop.Env, storage Storage, headers []store.Header, o Options) *Brok
 	b.recallPeers()
 	b.replies.init()
 	b.awaited = awaited{}
+	headers = b.newestOf(headers)
 	for i := range headers {
 		b.restore(&headers[i])
 	}

@@ -242,6 +242,33 @@ func (b *Broker) named() iter.Seq[*destination] {
 	}
 }
 
+// newestOf leaves one header of each name. The store has no two, unless it was repaired by an older
+// version; of the others nobody gets anything, so it is told.
+func (b *Broker) newestOf(headers []store.Header) []store.Header {
+	newest := map[store.Name]store.DestID{}
+	for i := range headers {
+		h := &headers[i]
+		newest[h.Name()] = max(newest[h.Name()], h.ID)
+	}
+	if len(newest) == len(headers) {
+		return headers
+	}
+	var out []store.Header
+	for i := range headers {
+		h := &headers[i]
+		if newest[h.Name()] == h.ID {
+			out = append(out, *h)
+			continue
+		}
+		b.nextDest = max(b.nextDest, h.ID+1)
+		b.counts.Reasons[message.Unreadable] += h.Count
+		b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Dest: h.Destination, Count: h.Count,
+			Text: "the store has two of this name, and nobody gets what the older one has: stop the" +
+				" broker when it suits, and run hopwire repair FILE, which leaves the newer"})
+	}
+	return out
+}
+
 // restore makes a destination from its header. One of a temporary destination, which earlier
 // versions wrote, names one whose owner is gone.
 func (b *Broker) restore(h *store.Header) {

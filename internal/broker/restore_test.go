@@ -162,3 +162,40 @@ func TestAProducerThatIsClosedMakesRoomForThoseThatMemoryAloneKnows(t *testing.T
 		t.Errorf("%d duplicates, want 1", h.b.counts.Duplicates)
 	}
 }
+
+// Two of a name in the store are none that a broker makes: it serves the newer and tells of it.
+func TestOfTwoOfANameTheNewerIsServed(t *testing.T) {
+	h := open(t, nil, nil)
+	g := h.connect("c", "c", "", nil)
+	for n := range int64(3) {
+		g.produce("c", queueQ, n+1)
+	}
+	older := h.b.find(queueQ).id
+	clone := h.disk.CrashClone(0)
+	header := store.Header{ID: older + 10, Destination: queueQ, Head: 1, Reserved: 1000, Count: 2}
+	ops := []store.Op{{Kind: store.PutHeader, Dest: header.ID, Header: &header}}
+	for seq := range store.Seq(2) {
+		ops = append(ops, store.Op{Kind: store.PutMessage, Dest: header.ID, Seq: seq + 1,
+			Message: &message.Message{Destination: queueQ, Persistent: true,
+				ID: message.MessageID{Producer: producerP, Sequence: 100 + int64(seq)}}})
+	}
+	if err := clone.Apply([]*store.Batch{{Ops: ops}}); err != nil {
+		t.Fatal(err)
+	}
+	h = open(t, clone, nil)
+	h.unchecked = true
+	if n := h.corrupt(); n != 1 || h.b.counts.Reasons[message.Unreadable] != 3 {
+		t.Errorf("told %d times, counted %d", n, h.b.counts.Reasons[message.Unreadable])
+	}
+	r := h.connect("r", "r", "", nil)
+	r.consume("r", queueQ)
+	d := h.b.find(queueQ)
+	if len(r.got) != 2 || d.id != header.ID || h.b.byID(older) != nil {
+		t.Errorf("%d messages of destination %d", len(r.got), d.id)
+	}
+	for other := range h.b.named() {
+		if other.name == queueQ && other != d {
+			t.Error("the older one is there as well")
+		}
+	}
+}
