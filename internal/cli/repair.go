@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"hopwire"
 	"hopwire/internal/plural"
@@ -46,14 +47,14 @@ func (c *repairCommand) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		tellRepaired(s.out, setup, r)
+		terminal.Fprintf(s.out, "broker %s, store %s", setup.Name(), setup.Folder())
+		tellRepaired(s.out, r)
 	}
 	return nil
 }
 
 // tellRepaired tells what became of a store.
-func tellRepaired(out io.Writer, setup *hopwire.Setup, r *hopwire.Repaired) {
-	terminal.Fprintf(out, "broker %s, store %s", setup.Name(), setup.Folder())
+func tellRepaired(out io.Writer, r *hopwire.Repaired) {
 	switch {
 	case r.Kept == "" && r.Format != "":
 		terminal.Fprintf(out, ": %s; nothing else was damaged\n", r.Format)
@@ -62,13 +63,14 @@ func tellRepaired(out io.Writer, setup *hopwire.Setup, r *hopwire.Repaired) {
 		terminal.Fprintln(out, ": nothing to repair")
 		return
 	}
-	copied, lost, whole := int64(0), int64(0), 0
+	copied, lost, whole, unknown := int64(0), int64(0), 0, r.Cut
 	terminal.Fprintln(out)
 	for i := range r.Destinations {
 		d := &r.Destinations[i]
 		copied += d.Copied
 		switch {
 		case d.Made:
+			unknown = true
 			terminal.Fprintf(out, "  %s: %s copied; how many there were is not known, as its header"+
 				" could not be read\n", d.Name(), plural.Of(d.Copied, "message"))
 		case d.Lost > 0:
@@ -93,8 +95,29 @@ func tellRepaired(out io.Writer, setup *hopwire.Setup, r *hopwire.Repaired) {
 		terminal.Fprintf(out, "  %s whole%s\n", plural.Form(whole, "1 destination is", fmt.Sprintf(
 			"%d destinations are", whole)), but)
 	}
-	terminal.Fprintf(out, "  in all %s copied, %d could not be read\n", plural.Of(copied, "message"),
-		lost)
+	unread := fmt.Sprintf("%d could not be read", lost)
+	switch {
+	case unknown && lost == 0:
+		unread = "how many could not be read is not known"
+	case unknown:
+		unread = fmt.Sprintf("%d or more could not be read", lost)
+	}
+	terminal.Fprintf(out, "  in all %s copied, %s\n", plural.Of(copied, "message"), unread)
 	terminal.Fprintf(out, "  the store from before (%d MiB) is in %s; when nobody needs it any more:"+
-		" rm -r %s\n", (r.KeptBytes+1<<20-1)>>20, r.Kept, r.Kept)
+		" rm -r %s\n", (r.KeptBytes+1<<20-1)>>20, r.Kept, quoted(r.Kept))
+}
+
+// quoted gives a path as a POSIX shell takes it for one word that is no option.
+func quoted(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("/._-+:,@%", c)
+	}
+	if path != "" && !strings.ContainsFunc(path, func(c rune) bool { return !plain(c) }) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

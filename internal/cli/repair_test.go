@@ -2,9 +2,14 @@ package cli
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"hopwire"
+	"hopwire/internal/store"
+	"hopwire/internal/store/disk"
 	"hopwire/test/interop/broker"
 	"hopwire/test/need"
 )
@@ -65,4 +70,47 @@ func TestADamagedStoreIsRepairedByItsFile(t *testing.T) {
 	b.Restart()
 	expect(t, exitDone, `received 10 `, "consumer", at, "--messageCount", "10", "OTHER")
 	expect(t, exitUsage, `no/such.xml`, "repair", "no/such.xml")
+}
+
+// What nobody can count is not told to be none.
+func TestARepairDoesNotCountWhatIsNotKnown(t *testing.T) {
+	of := func(copied, lost int64, made bool) disk.RepairedDestination {
+		return disk.RepairedDestination{Header: store.Header{}, Copied: copied, Lost: lost, Made: made}
+	}
+	for want, r := range map[string]*hopwire.Repaired{
+		"in all 3 messages copied, 0 could not be read": {Others: []string{"x"},
+			Destinations: []disk.RepairedDestination{of(3, 0, false)}},
+		"in all 3 messages copied, 2 could not be read": {
+			Destinations: []disk.RepairedDestination{of(3, 2, false)}},
+		"in all 3 messages copied, how many could not be read is not known": {
+			Destinations: []disk.RepairedDestination{of(3, -1, true)}},
+		"in all 0 messages copied, how many could not be read is not known": {Cut: true},
+		"in all 4 messages copied, 2 or more could not be read": {Cut: true,
+			Destinations: []disk.RepairedDestination{of(3, 2, false), of(1, 0, false)}},
+	} {
+		r.Kept = "db.damaged-x"
+		var out strings.Builder
+		tellRepaired(&out, r)
+		if !strings.Contains(out.String(), "  "+want+"\n") {
+			t.Errorf("want %q in %s", want, out.String())
+		}
+	}
+}
+
+// The line that removes the old store can be given to a shell as it is.
+func TestTheOldStoreIsNamedForAShell(t *testing.T) {
+	for _, path := range []string{"data/shop/db.damaged-20261130-161248", "/a b/$HOME/it's", "-r",
+		"~/x", "a\\b", "*", "x;y", "é"} {
+		var out strings.Builder
+		tellRepaired(&out, &hopwire.Repaired{Kept: path})
+		_, word, _ := strings.Cut(strings.TrimSuffix(out.String(), "\n"), ": rm -r ")
+		got, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+word).Output()
+		if want := strings.TrimPrefix(path, "-"); err != nil || !strings.HasSuffix(string(got), want) ||
+			strings.HasPrefix(string(got), "-") {
+			t.Errorf("%s is told as %s, which is %q: %v", path, word, got, err)
+		}
+	}
+	if got := quoted("/data/shop/db.damaged-1"); strings.Contains(got, "'") {
+		t.Errorf("a plain path is %s", got)
+	}
 }
