@@ -205,7 +205,7 @@ func (r *repair) eachNew(lo, hi []byte, f func(key, value []byte) error) error {
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
 		var value []byte
 		if value, err = it.ValueAndErr(); err == nil {
-			err = f(it.Key(), value)
+			err = errors.Join(r.ctx.Err(), f(it.Key(), value))
 		}
 	}
 	return errors.Join(err, it.Close())

@@ -133,7 +133,7 @@ func (r *repair) run() (err error) {
 		}
 	}
 	s := &Store{opts: r.o, db: from, failed: make(chan struct{})}
-	r.old = &salvage{s: s, asks: mostAsks}
+	r.old = &salvage{s: s, ended: r.ctx.Err, asks: mostAsks}
 	if err == nil && !damaged && len(r.told.Others) == 0 {
 		damaged, err = r.old.hasTwins()
 	}

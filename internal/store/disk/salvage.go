@@ -20,7 +20,8 @@ import (
 // hides more than the block has: newer records of the same keys, and others between them, that lie
 // in other tables. Those are asked for one by one where their keys can be listed.
 type salvage struct {
-	s       *Store // whose db is read
+	s       *Store       // whose db is read
+	ended   func() error // whether nobody waits any more
 	headers map[store.DestID]store.Header
 	gaps    []gap // sorted for each kind
 	asks    int   // that may still be made for keys in gaps
@@ -127,6 +128,9 @@ func (v *salvage) behind(from, hi []byte) ([]byte, error) {
 // latest.
 func (v *salvage) search(from, hi []byte, width int) ([]byte, error) {
 	can := func(n *big.Int) (bool, error) {
+		if err := v.ended(); err != nil {
+			return false, err
+		}
 		at := keyOf(n)
 		it, err := v.s.db.NewIter(&pebble.IterOptions{LowerBound: at, UpperBound: hi})
 		if err != nil {
@@ -237,6 +241,9 @@ func (v *salvage) list(kind byte, lo, hi []byte, f func(key []byte) error) (whol
 	}
 	within := func(key []byte) error {
 		v.asks--
+		if err := v.ended(); err != nil {
+			return err
+		}
 		if bytes.Compare(key, lo) < 0 || bytes.Compare(key, hi) >= 0 {
 			return nil
 		}

@@ -2,12 +2,16 @@ package disk_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"hopwire/internal/message"
 	"hopwire/internal/store"
@@ -158,5 +162,52 @@ func TestARepairEndsDamageThatNothingReads(t *testing.T) {
 	f.open()
 	if err := disk.Settle(f.s); err != nil {
 		t.Error(err)
+	}
+}
+
+// watched tells of each read of a table.
+type watched struct {
+	vfs.FS
+	read func()
+}
+
+func (w watched) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
+	f, err := w.FS.Open(name, o...)
+	if err != nil || filepath.Ext(name) != ".sst" {
+		return f, err
+	}
+	return watchedFile{f, w.read}, nil
+}
+
+type watchedFile struct {
+	vfs.File
+	read func()
+}
+
+func (f watchedFile) ReadAt(b []byte, at int64) (int, error) {
+	f.read()
+	return f.File.ReadAt(b, at)
+}
+
+// A repair that nobody waits for any more ends, also while it asks for what a gap hides, which
+// takes long.
+func TestARepairThatIsInterruptedEnds(t *testing.T) {
+	dir, _, small, _ := layered(t)
+	change(t, filepath.Join(dir, "db", small), func(b []byte) []byte { b[100] ^= 0x55; return b })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var reads atomic.Int64
+	const soon, most = 3000, 100
+	fs := watched{vfs.Default, func() {
+		if reads.Add(1) == soon {
+			cancel()
+		}
+	}}
+	r, err := disk.Repair(ctx, disk.RepairOptions{Dir: dir, FS: fs})
+	if !errors.Is(err, context.Canceled) || reads.Load() > soon+most {
+		t.Errorf("%d reads, %v; %+v", reads.Load(), err, r)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "db.new")); !os.IsNotExist(err) {
+		t.Errorf("the copy is left: %v", err)
 	}
 }
