@@ -269,7 +269,7 @@ func (r *repair) mendDest(h store.Header) error {
 	d := RepairedDestination{Header: h, Copied: r.counts[h.ID], Made: r.made[h.ID]}
 	role := roleOf(&h)
 	if d.Copied != h.Count && role != log || d.Made || role == subscription && r.lostLogs() ||
-		r.told.Cut || r.old.lostOf(kindExpiry, kindBody, kindCount, kindPiece) {
+		r.lostOf(kindExpiry, kindBody, kindCount, kindPiece) {
 		if err := r.recount(&d, role); err != nil {
 			return err
 		}
@@ -321,8 +321,12 @@ func (r *repair) dropAcks(h *store.Header) error {
 
 // lostLogs reports whether references may be to messages that are not there.
 func (r *repair) lostLogs() bool {
-	return r.told.Cut || r.dropped ||
-		r.old.lostOf(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
+	return r.dropped || r.lostOf(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
+}
+
+// lostOf reports whether any record of one of the kinds may be lost, with or without a trace.
+func (r *repair) lostOf(kinds ...byte) bool {
+	return r.told.Cut || r.old.lostOf(kinds...)
 }
 
 // recount goes through the messages of a destination, removes those that are not whole, and counts
@@ -365,8 +369,11 @@ func (r *repair) recount(d *RepairedDestination, role role) error {
 		}
 		h.Count, h.Bytes, d.Copied = h.Count+1, h.Bytes+m.Size()+int64(size), d.Copied+1
 		key := expiryKey(nil, store.ExpiredRef{Expiration: m.Expiration, Dest: h.ID, Seq: seq})
-		if m.Expiration == 0 || role == log || role == prepared || !r.old.lost(key) {
+		if m.Expiration == 0 || role == log || role == prepared || !r.told.Cut && !r.old.lost(key) {
 			return nil
+		}
+		if there, err := r.get(key); err != nil || there != nil {
+			return err // it is put once
 		}
 		return r.put(key, nil)
 	})
@@ -391,10 +398,10 @@ func (r *repair) remove(id store.DestID, seq store.Seq, expiration int64) error 
 func (r *repair) hasBody(id store.DestID, seq store.Seq, rec []byte, size uint64) (bool, error) {
 	flags, _ := binary.Uvarint(rec[1:])
 	switch {
-	case flags&flagBodyApart != 0 && r.old.lostOf(kindBody):
+	case flags&flagBodyApart != 0 && r.lostOf(kindBody):
 		body, err := r.get(seqKey(nil, kindBody, id, seq))
 		return uint64(len(body)) == size, err
-	case flags&flagPieces != 0 && r.old.lostOf(kindCount, kindPiece):
+	case flags&flagPieces != 0 && r.lostOf(kindCount, kindPiece):
 		value, err := r.get(seqKey(nil, kindCount, id, seq))
 		if err != nil || value == nil {
 			return false, err

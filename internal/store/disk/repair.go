@@ -338,7 +338,7 @@ func (r *repair) tellKinds() {
 			" are made anew by who uses them, but durable subscriptions get nothing until their" +
 			" clients are there again"},
 	} {
-		if r.told.Cut || r.old.lostOf(x.kinds...) {
+		if r.lostOf(x.kinds...) {
 			r.told.Others = append(r.told.Others, x.what)
 		}
 	}

@@ -3,6 +3,7 @@ package disk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -83,7 +84,7 @@ func TestASmallDamagedTableHidesNoOther(t *testing.T) {
 	found, lost, blocks := 0, 0, 0
 	size := int(info.Size())
 	for at := 0; at < size; at += 61 {
-		if at < size-1600 && at%500 > 60 || disk.Invariants && at%250 > 60 { // the tail is behind that
+		if at < size-1200 && at%1500 > 60 || disk.Invariants && at%250 > 60 { // the tail is behind that
 			continue
 		}
 		r, after := damaged(t, dir, small, at)
@@ -136,6 +137,33 @@ func TestTheBlocksOfATableAreFoundWithoutItsIndex(t *testing.T) {
 	if !r.Cut || missing < 1 || missing > 16 || r.Destinations[0].Lost != int64(missing) {
 		t.Errorf("with a block: %d are missing: %+v", missing, r)
 	}
+}
+
+// What was in a table that has lost blocks leaves no trace but what belongs to it: messages without
+// their bodies, or expirations, are no messages and have none.
+func TestARepairMakesWholeWhatATableWithoutTailHad(t *testing.T) {
+	dir, before := everything(t)
+	tables, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := map[string]int{}
+	parts := 5
+	if disk.Invariants {
+		parts = 4
+	}
+	for i := range parts {
+		table := tables[i%len(tables)]
+		info, err := os.Stat(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, after := damaged(t, dir, filepath.Base(table), int(info.Size())*i/parts, -30)
+		if r.Cut {
+			compareRepaired(t, fmt.Sprintf("place %d: ", i), before, after, r, lost)
+		}
+	}
+	t.Log(len(tables), lost)
 }
 
 // Damage under a range tombstone is met by no read, but by compactions.

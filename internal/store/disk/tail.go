@@ -30,11 +30,11 @@ const (
 	listRanges   = "rocksdb.range_del2"
 )
 
-// A block that begins behind damage may begin anywhere: one that is longer than that is not looked
-// for, and so many bytes are looked at in all.
+// A block that begins behind damage may begin anywhere, so each place is tried: up to a length that
+// is about that of the blocks of many records, and with so many bytes looked at for one gap.
 const (
-	searchLength = 64 << 10
-	searchMost   = 4 << 30
+	searchLength = 20 << 10
+	searchMost   = 400 << 20
 )
 
 // findBlocks gives the blocks that have their checksums.
@@ -44,7 +44,7 @@ func findBlocks(ctx context.Context, data []byte) (found []block.Handle, err err
 		n := blockLength(data[at:], most)
 		if n > 0 {
 			found = append(found, block.Handle{Offset: uint64(at), Length: uint64(n)})
-			at, most = at+n+blockTrailer, len(data)
+			at, most, seen = at+n+blockTrailer, len(data), 0
 			continue
 		}
 		seen += min(most, len(data)-at)
