@@ -22,8 +22,8 @@ import (
 // when the power went, and so are all behind it; tables that it then knows nothing of it deletes.
 // A log that is not there it takes for one that never was. So what is durable of both is noted in a
 // file of ours, before pebble hears that it is: how far the manifest and each log were synced, and
-// which manifest is in use. What an open does not find as it was noted is damage (look), and only
-// what lies behind may be a write that was cut off.
+// which manifest is in use. What an open does not find as it was noted is damage (troubles), and
+// only what lies behind may be a write that was cut off.
 //
 // The note of a log is behind: it is made at its first sync, then each time that it is twice as
 // long, and when it is closed. How far it was synced since stands behind the notes, in a place that

@@ -32,7 +32,7 @@ func (s *Store) look(fs vfs.FS, db string) (note, error) {
 	if err != nil {
 		return note{}, message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
 	}
-	found, err := look(fs, db, noted, inUse)
+	found, err := troubles(fs, db, noted, inUse)
 	if err != nil {
 		return note{}, message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
 	}
@@ -66,8 +66,8 @@ func isDamage(err error) bool {
 		errors.Is(err, pebble.ErrDBAlreadyExists) || strings.Contains(err.Error(), "size mismatch")
 }
 
-// look compares pebble's files with the note of them, the manifest first.
-func look(fs vfs.FS, db string, n note, current string) ([]trouble, error) {
+// troubles compares pebble's files with the note of them, the manifest first.
+func troubles(fs vfs.FS, db string, n note, current string) ([]trouble, error) {
 	switch {
 	case n.current == "":
 		return nil, nil

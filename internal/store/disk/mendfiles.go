@@ -76,7 +76,7 @@ func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := look(fs, db, n, current)
+	found, err := troubles(fs, db, n, current)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,7 +224,7 @@ func (m *mender) mend(strict bool) {
 		case ended:
 			end = true
 		case bad:
-			next, isDamage := m.behind(at)
+			next, isDamage := m.nextChunk(at)
 			switch {
 			case !isDamage: // a write that was cut off
 				end = true
@@ -262,9 +262,9 @@ func (m *mender) mend(strict bool) {
 	}
 }
 
-// behind gives where the first chunk behind a bad one is, or the end; and whether it is damage
+// nextChunk gives where the first chunk behind a bad one is, or the end; and whether it is damage
 // between: what is behind it says that it was durable.
-func (m *mender) behind(at int) (next int, isDamage bool) {
+func (m *mender) nextChunk(at int) (next int, isDamage bool) {
 	isDamage = int64(at) < m.durable
 	next = len(m.data)
 	for i := at + 1; i < len(m.data); {

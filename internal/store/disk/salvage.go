@@ -73,7 +73,7 @@ func (v *salvage) each(lo, hi []byte, f func(key, value []byte) error) error {
 		if err == nil || !pebble.IsCorruptionError(err) {
 			return err
 		}
-		to, err := v.behind(read, hi)
+		to, err := v.gapEnd(read, hi)
 		if err != nil {
 			return err
 		}
@@ -113,20 +113,20 @@ const keyWidth = 96
 var widths = map[byte]int{kindBody: seqKeySize, kindCount: seqKeySize, kindFacts: seqKeySize,
 	kindMessage: seqKeySize, kindPiece: pieceKeySize, kindExpiry: expirySize, kindHeader: destKeySize}
 
-// behind gives the first key behind damage at from, hi at the latest.
-func (v *salvage) behind(from, hi []byte) ([]byte, error) {
+// gapEnd gives the first key behind damage at from, hi at the latest.
+func (v *salvage) gapEnd(from, hi []byte) ([]byte, error) {
 	if width := widths[from[0]]; width > 0 {
-		to, err := v.search(from, hi, width)
+		to, err := v.gapEndOf(from, hi, width)
 		if err != nil || len(to) > 0 && to[0] == from[0] {
 			return to, err
 		}
 	}
-	return v.search(from, hi, keyWidth)
+	return v.gapEndOf(from, hi, keyWidth)
 }
 
-// search gives the first key behind damage at from that has no more than width bytes, hi at the
+// gapEndOf gives the first key behind damage at from that has no more than width bytes, hi at the
 // latest.
-func (v *salvage) search(from, hi []byte, width int) ([]byte, error) {
+func (v *salvage) gapEndOf(from, hi []byte, width int) ([]byte, error) {
 	can := func(n *big.Int) (bool, error) {
 		if err := v.ended(); err != nil {
 			return false, err
