@@ -62,7 +62,8 @@ func (b *Broker) awaitSpace(a *arrival) outcome {
 		}
 		reason = d.lack[k]
 	}
-	if a.peer == nil && b.failsForSpace(d) && !(reason == message.MemoryFull && b.spool.makesRoom(d)) {
+	soon := reason == message.MemoryFull && b.spool.makesRoom(d)
+	if a.peer == nil && b.failsForSpace(d) && !soon {
 		b.counts.Reasons[reason]++
 		a.refuse(noSpace(d, a, reason, "reached"))
 		return finished
