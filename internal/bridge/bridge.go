@@ -284,6 +284,7 @@ func (b *Bridge) setUp() {
 	b.home.bridges = append(b.home.bridges, b)
 	b.home.local.Advise(network.Event{Peer: b.peer, Link: b.local, Started: true,
 		CreatedByDuplex: b.accepted,
+		Duplex:          b.accepted || b.opts.Duplex,
 		RemoteIP:        b.hello.Remote,
 		Temps:           b.hearsOfTemps()})
 	b.ticker = b.home.env.After(tick, b.onTick)

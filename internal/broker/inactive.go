@@ -119,8 +119,12 @@ func (s *sweep) over(d *destination) bool {
 		d.idle, d.idleSince, d.idleCount = true, now, came
 		return false
 	}
+	after := d.policy.GC.After
+	if b.tookForwards(d) { // of a link that may be dead, which is found to be so meanwhile
+		after = max(after, linkSettles)
+	}
 	most := b.opt.PurgeMost
-	return now-d.idleSince >= d.policy.GC.After && (most <= 0 || s.removed < most) &&
+	return now-d.idleSince >= after && (most <= 0 || s.removed < most) &&
 		!b.keeps(d)
 }
 
@@ -151,6 +155,19 @@ func (d *destination) mayBeKnown() bool {
 	return d.receipts != nil || d.reserved > 0 || d.headed && d.queue == nil
 }
 
+// tookForwards reports whether a peer forwarded to the destination since the broker's start.
+func (b *Broker) tookForwards(d *destination) bool {
+	if d.receipts == nil {
+		return false
+	}
+	for peer := range b.networks.seen {
+		if peer != nobody && d.receipts.Of(peer) {
+			return true
+		}
+	}
+	return false
+}
+
 // absentPeers gives the peers that may ask whether something that they forwarded arrived: those
 // that are not linked, or not for long enough to have asked.
 func (b *Broker) absentPeers() (away []message.BrokerID) {
@@ -162,11 +179,12 @@ func (b *Broker) absentPeers() (away []message.BrokerID) {
 	return away
 }
 
-// linked reports whether a peer has a link here that is not new.
+// linked reports whether a peer has a link here over which it forwards, and so asks, that is not
+// new.
 func (b *Broker) linked(peer message.BrokerID) bool {
 	settled := b.env.Mono() - linkSettles
 	for _, e := range b.networks.peers {
-		if e.Peer.ID == peer && b.networks.came[e.Link] <= settled {
+		if e.Duplex && e.Peer.ID == peer && b.networks.came[e.Link] <= settled {
 			return true
 		}
 	}

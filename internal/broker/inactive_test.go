@@ -214,7 +214,8 @@ func TestWhatAPeerMayAskAboutIsNotForgotten(t *testing.T) {
 	if h.receive(p, 1, true) != 1 || h.b.find(queueQ).queue.Len() != 0 {
 		t.Error("a copy that was here before is not recognised")
 	}
-	h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: p.ID}, Link: "x", Started: true})
+	h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: p.ID}, Link: "x", Started: true,
+		Duplex: true})
 	h.pass(linkSettles / 2)
 	if h.b.find(queueQ) == nil {
 		t.Error("it is gone before the peer can have asked")

@@ -23,6 +23,7 @@ func TestAProducerTellsOfABrokerThatDoesNotAnswer(t *testing.T) {
 		}()
 		told := func() int {
 			time.Sleep(3*unanswered + time.Millisecond)
+			synctest.Wait()
 			n := strings.Count(out.String(), "\n")
 			out.Reset()
 			return n
@@ -32,6 +33,7 @@ func TestAProducerTellsOfABrokerThatDoesNotAnswer(t *testing.T) {
 		}
 		q.asked.Add(3)
 		time.Sleep(3*unanswered + time.Millisecond)
+		synctest.Wait()
 		if want := "the broker has not answered for 10s: 3 sends to queue://A not confirmed; if it" +
 			" lacks room, its log and hopwire explain queue://A say so\n"; out.String() != want {
 			t.Errorf("%q", out.String())

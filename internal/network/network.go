@@ -173,6 +173,7 @@ type Event struct {
 	Link            message.ConnectionID
 	Started         bool // false: stopped
 	CreatedByDuplex bool
+	Duplex          bool // the peer forwards over the link, too
 	RemoteIP        string
 	Temps           bool             // it hears of the peer's temporary destinations
 	Failed          *message.Message // a ForwardFailure; Peer is set, Started not used

@@ -140,12 +140,13 @@ func (q *Queue) DropDamage(drop func(from, to uint64)) (stored, spooled int64) {
 	for _, r := range q.damage.ranges {
 		drop(r.from, r.to)
 	}
-	// Which of them are in the spool is not known while others wait there: of the stored ones the
-	// fewest are counted out, as the rest is found to be missing when it is read.
-	spooled = min(n, q.spooled)
+	// Which of them are in the spool is not known while others wait there: they are taken to be
+	// stored, as far as so many are.
+	stored = min(n, q.gapCount-q.spooled)
+	spooled = n - stored
 	q.gapCount -= n
 	q.spooled -= spooled
 	q.damage.ranges, q.damage.told = nil, nil
 	q.wake()
-	return n - spooled, spooled
+	return stored, spooled
 }

@@ -95,9 +95,10 @@ var policyElements = []*Element{
 			attr("useCache", Bool, "true", Tolerated, "fresh ones stay in memory"),
 		}},
 	{Name: "vmDurableCursor", Status: Tolerated, Doc: "waiting messages are in memory"},
-	{Name: "fileDurableSubscriberCursor", Status: Tolerated, Doc: "waiting messages are spooled"},
+	{Name: "fileDurableSubscriberCursor", Status: Tolerated,
+		Doc: "waiting messages are in the store, others in memory"},
 	{Name: "vmCursor", Status: Tolerated, Doc: "waiting messages are in memory"},
-	{Name: "fileCursor", Status: Tolerated, Doc: "waiting messages are spooled"},
+	{Name: "fileCursor", Status: Tolerated, Doc: "waiting messages are in memory, not spooled"},
 	{Name: "defaultNetworkBridgeFilterFactory", Doc: "messages do not go back"},
 	{Name: "conditionalNetworkBridgeFilterFactory", Doc: "messages may go back",
 		Attributes: []Attribute{

@@ -124,12 +124,14 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 	if err != nil {
 		s.space.halt()
 		s.still()
-		close(s.jobs)
-		if s.db != nil && !s.hasFailed() {
-			_ = s.db.Close()
-		}
-		if s.fs.known != nil && !s.hasFailed() {
+		switch {
+		case s.db != nil:
+			_, _ = s.shut() // what keeps it from ending is told by err, or nobody waits for it
+		case s.fs.known != nil && !s.hasFailed():
+			close(s.jobs)
 			_ = s.fs.known.close()
+		default:
+			close(s.jobs)
 		}
 		return err
 	}
@@ -293,6 +295,19 @@ func (s *Store) close() error {
 	case <-s.failed: // a read may wait forever for what pebble holds
 		return s.left()
 	}
+	hangs, err := s.shut()
+	switch {
+	case hangs: // all that was applied is durable
+		return nil
+	case s.hasFailed():
+		return s.left()
+	}
+	return errors.Join(err, s.run.Wait(), s.lock.Close())
+}
+
+// shut closes pebble. It reports whether that waits for what never ends: then it is left, as after
+// a failure.
+func (s *Store) shut() (hangs bool, err error) {
 	ended := make(chan error, 1)
 	s.run.Go("store end", func(context.Context) error {
 		ended <- s.inWriter(func() error {
@@ -300,17 +315,15 @@ func (s *Store) close() error {
 		})
 		return nil
 	})
-	var err error
 	select {
 	case err = <-ended:
-	case <-s.fs.suspects.hangs: // pebble waits for it; all that was applied is durable
-		return nil
+	case <-s.fs.suspects.hangs:
+		return true, nil
 	}
-	if s.hasFailed() {
-		return s.left()
+	if !s.hasFailed() {
+		close(s.jobs)
 	}
-	close(s.jobs)
-	return errors.Join(err, s.run.Wait(), s.lock.Close())
+	return false, err
 }
 
 // left gives the outcome of a Close that cannot end what pebble does. Where that only waits for
@@ -332,7 +345,15 @@ func (s *Store) hasFailed() bool {
 	}
 }
 
+// unlockUnlessFailed lets go of the folder, unless pebble may still be at it.
 func (s *Store) unlockUnlessFailed() {
+	if x := s.fs.suspects; x != nil {
+		select {
+		case <-x.hangs:
+			return
+		default:
+		}
+	}
 	if !s.hasFailed() {
 		_ = s.lock.Close()
 	}

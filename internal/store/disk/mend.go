@@ -16,8 +16,7 @@ import (
 )
 
 // What was copied of a damaged store does not fit together: bodies without messages, references to
-// what a log has lost, counts. mend makes it so. It removes records as applier does: what is
-// written once by SingleDelete, the rest by Delete.
+// what a log has lost, counts. mend makes it so.
 
 // remadeReserve is how far above the last message that is there the sequences of a destination go
 // on whose header is made anew.
@@ -31,6 +30,7 @@ func (r *repair) mend() error {
 		return err
 	}
 	r.tellTails()
+	r.tellBeneath()
 	r.tellKinds()
 	ids := slices.SortedFunc(maps.Keys(r.old.headers), func(a, b store.DestID) int {
 		ha, hb := r.old.headers[a], r.old.headers[b]
@@ -250,10 +250,7 @@ func (r *repair) dropOrphans() error {
 			if there {
 				return nil
 			}
-			if kind == kindFacts {
-				return r.b.Delete(bytes.Clone(key), nil)
-			}
-			return r.b.SingleDelete(bytes.Clone(key), nil)
+			return r.b.Delete(bytes.Clone(key), nil)
 		})
 		if err != nil {
 			return err
@@ -269,12 +266,12 @@ func (r *repair) mendDest(h store.Header) error {
 	d := RepairedDestination{Header: h, Copied: r.counts[h.ID], Made: r.made[h.ID]}
 	role := roleOf(&h)
 	if d.Copied != h.Count && role != log || d.Made || role == subscription && r.lostLogs() ||
-		r.lostOf(kindExpiry, kindBody, kindCount, kindPiece) {
+		r.lacks(kindExpiry, kindBody, kindCount, kindPiece) {
 		if err := r.recount(&d, role); err != nil {
 			return err
 		}
 	}
-	if d.Lost = h.Count - d.Copied; d.Made {
+	if d.Lost = max(0, h.Count-d.Copied); d.Made {
 		d.Lost = -1
 	}
 	if role != log && (d.Lost != 0 || d.Copied > 0) {
@@ -321,13 +318,16 @@ func (r *repair) dropAcks(h *store.Header) error {
 
 // lostLogs reports whether references may be to messages that are not there.
 func (r *repair) lostLogs() bool {
-	return r.dropped || r.lostOf(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
+	return r.dropped || r.lacks(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
 }
 
 // lostOf reports whether any record of one of the kinds may be lost, with or without a trace.
 func (r *repair) lostOf(kinds ...byte) bool {
 	return r.told.Cut || r.old.lostOf(kinds...)
 }
+
+// lacks is lostOf, or that messages were found which damage hid: what else they have may be ended.
+func (r *repair) lacks(kinds ...byte) bool { return r.old.under > 0 || r.lostOf(kinds...) }
 
 // recount goes through the messages of a destination, removes those that are not whole, and counts
 // the others.
@@ -384,12 +384,12 @@ func (r *repair) recount(d *RepairedDestination, role role) error {
 func (r *repair) remove(id store.DestID, seq store.Seq, expiration int64) error {
 	var err error
 	for _, kind := range []byte{kindMessage, kindBody, kindCount} {
-		err = errors.Join(err, r.b.SingleDelete(seqKey(nil, kind, id, seq), nil))
+		err = errors.Join(err, r.b.Delete(seqKey(nil, kind, id, seq), nil))
 	}
 	err = errors.Join(err, r.b.Delete(seqKey(nil, kindFacts, id, seq), nil),
 		r.b.DeleteRange(seqKey(nil, kindPiece, id, seq), seqKey(nil, kindPiece, id, seq+1), nil))
 	if ref := (store.ExpiredRef{Expiration: expiration, Dest: id, Seq: seq}); expiration != 0 {
-		err = errors.Join(err, r.b.SingleDelete(expiryKey(nil, ref), nil))
+		err = errors.Join(err, r.b.Delete(expiryKey(nil, ref), nil))
 	}
 	return errors.Join(err, r.write(batchBytes))
 }
@@ -398,10 +398,10 @@ func (r *repair) remove(id store.DestID, seq store.Seq, expiration int64) error 
 func (r *repair) hasBody(id store.DestID, seq store.Seq, rec []byte, size uint64) (bool, error) {
 	flags, _ := binary.Uvarint(rec[1:])
 	switch {
-	case flags&flagBodyApart != 0 && r.lostOf(kindBody):
+	case flags&flagBodyApart != 0 && r.lacks(kindBody):
 		body, err := r.get(seqKey(nil, kindBody, id, seq))
 		return uint64(len(body)) == size, err
-	case flags&flagPieces != 0 && r.lostOf(kindCount, kindPiece):
+	case flags&flagPieces != 0 && r.lacks(kindCount, kindPiece):
 		value, err := r.get(seqKey(nil, kindCount, id, seq))
 		if err != nil || value == nil {
 			return false, err

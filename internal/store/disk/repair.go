@@ -133,7 +133,8 @@ func (r *repair) run() (err error) {
 		}
 	}
 	s := &Store{opts: r.o, db: from, failed: make(chan struct{})}
-	r.old = &salvage{s: s, ended: r.ctx.Err, asks: mostAsks}
+	r.old = &salvage{s: s, ended: r.ctx.Err, asks: mostAsks,
+		beneath: func(lo, hi []byte) (map[string][]byte, error) { return r.beneath(from, lo, hi) }}
 	if err == nil && !damaged && len(r.told.Others) == 0 {
 		damaged, err = r.old.hasTwins()
 	}

@@ -23,8 +23,10 @@ type salvage struct {
 	s       *Store       // whose db is read
 	ended   func() error // whether nobody waits any more
 	headers map[store.DestID]store.Header
-	gaps    []gap // sorted for each kind
-	asks    int   // that may still be made for keys in gaps
+	gaps    []gap                                          // sorted for each kind
+	asks    int                                            // that may still be made for keys in gaps
+	beneath func(lo, hi []byte) (map[string][]byte, error) // what damaged blocks hide; nil nothing
+	under   int64                                          // messages that were taken of that
 }
 
 // gap is a range of keys [lo, hi) of which nothing can be read.
@@ -201,32 +203,117 @@ func (v *salvage) ask(g gap, f func(key, value []byte) error) error {
 		if bytes.Compare(lo, hi) >= 0 {
 			continue
 		}
-		from, bad := lo, false
-		whole, err := v.list(kind, lo, hi, func(key []byte) error {
-			value, done, err := v.s.db.Get(key)
-			switch {
-			case err == nil:
-				err = errors.Join(f(key, value), done.Close())
-			case errors.Is(err, pebble.ErrNotFound):
-				err = nil
-			case pebble.IsCorruptionError(err):
-				bad = true
-				return nil
+		q := &question{v: v, lo: lo, hi: hi, from: lo, f: f}
+		if kind == kindPiece {
+			if err := v.pieces(lo, hi, f); err != nil {
+				return err
 			}
-			if bad {
-				v.note(from, key)
-			}
-			from, bad = append(bytes.Clone(key), 0), false
-			return err
-		})
+		}
+		whole, err := v.list(kind, lo, hi, q.key)
+		if err == nil && !whole {
+			q.bad = true
+			err = q.unlisted()
+		}
 		if err != nil {
 			return err
 		}
-		if bad || !whole {
-			v.note(from, hi)
+		if q.bad {
+			v.note(q.from, hi)
 		}
 	}
 	return nil
+}
+
+// question asks for keys of one kind in a gap, in order.
+type question struct {
+	v      *salvage
+	lo, hi []byte
+	f      func(key, value []byte) error
+	from   []byte            // what is below was found, or noted
+	bad    bool              // something from there on cannot be read
+	hidden map[string][]byte // by damaged blocks; nil until somebody asks
+}
+
+// key asks for one key.
+func (q *question) key(key []byte) error {
+	value, done, err := q.v.s.db.Get(key)
+	switch {
+	case err == nil:
+		err = errors.Join(q.f(key, value), done.Close())
+	case errors.Is(err, pebble.ErrNotFound):
+		err = nil
+	case pebble.IsCorruptionError(err):
+		var there bool
+		if there, err = q.beneath(key); !there {
+			q.bad = true
+			return err
+		}
+	}
+	if q.bad {
+		q.v.note(q.from, key)
+	}
+	q.from, q.bad = append(bytes.Clone(key), 0), false
+	return err
+}
+
+// beneath gives what a damaged block hides of a key, if it is known.
+func (q *question) beneath(key []byte) (there bool, err error) {
+	if err := q.look(); err != nil {
+		return false, err
+	}
+	value, there := q.hidden[string(key)]
+	if !there {
+		return false, nil
+	}
+	if key[0] == kindMessage {
+		q.v.under++
+	}
+	return true, q.f(key, value)
+}
+
+// look finds what damaged blocks hide of the gap.
+func (q *question) look() (err error) {
+	if q.hidden != nil || q.v.beneath == nil || !bytes.Contains([]byte(messageKinds), q.lo[:1]) {
+		return nil
+	}
+	q.hidden, err = q.v.beneath(q.lo, q.hi)
+	return err
+}
+
+// unlisted gives what damaged blocks hide of destinations whose headers cannot be read, so that
+// their keys are in no list. All of the gap is noted.
+func (q *question) unlisted() error {
+	err := q.look()
+	for _, key := range slices.Sorted(maps.Keys(q.hidden)) {
+		_, known := q.v.headers[destOf([]byte(key))]
+		if known && q.v.asks > 0 || err != nil || key[0] == kindPiece {
+			continue
+		}
+		value, done, no := q.v.s.db.Get([]byte(key))
+		switch {
+		case no == nil:
+			err = errors.Join(q.f([]byte(key), value), done.Close())
+		case pebble.IsCorruptionError(no):
+			_, err = q.beneath([]byte(key))
+		case !errors.Is(no, pebble.ErrNotFound):
+			err = no
+		}
+	}
+	return err
+}
+
+// pieces gives the pieces of bodies that a damaged block hides: their keys are in no list.
+func (v *salvage) pieces(lo, hi []byte, f func(key, value []byte) error) error {
+	if v.beneath == nil {
+		return nil
+	}
+	all, err := v.beneath(lo, hi)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if err == nil {
+			err = f([]byte(key), all[key])
+		}
+	}
+	return err
 }
 
 func (v *salvage) note(lo, hi []byte) {
