@@ -38,7 +38,10 @@ func (c *Conn) establish(ctx context.Context, again bool) (*link, error) {
 			if _, refused := errors.AsType[*BrokerError](err); refused && !again {
 				return nil, err
 			}
-			if ended(ctx) != nil {
+			if over := ended(ctx); over != nil {
+				if !errors.Is(err, over) { // it failed by itself when the time was over
+					last, err = err, over
+				}
 				if last != nil {
 					err = fmt.Errorf("%w; last: %w", err, last)
 				}
