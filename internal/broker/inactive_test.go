@@ -214,14 +214,38 @@ func TestWhatAPeerMayAskAboutIsNotForgotten(t *testing.T) {
 	if h.receive(p, 1, true) != 1 || h.b.find(queueQ).queue.Len() != 0 {
 		t.Error("a copy that was here before is not recognised")
 	}
-	h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: p.ID}, Link: "x", Started: true,
-		Duplex: true})
+	link := network.Event{Peer: message.BrokerInfo{ID: p.ID}, Link: "x", Started: true}
+	h.b.Advise(link)
+	if h.pass(time.Hour); h.b.find(queueQ) == nil {
+		t.Error("it is gone, and the peer can ask over no link")
+	}
+	link.Duplex = true
+	h.b.Advise(link)
 	h.pass(linkSettles / 2)
 	if h.b.find(queueQ) == nil {
 		t.Error("it is gone before the peer can have asked")
 	}
 	if h.pass(linkSettles); h.b.find(queueQ) != nil {
 		t.Error("it stays although the peer is there")
+	}
+}
+
+// A link that answers do not get through any more is found to be dead after a while: until then
+// what came over it is not forgotten.
+func TestWhatCameOverALinkThatMayBeDeadIsNotForgotten(t *testing.T) {
+	p := network.Peer{ID: "ID:p", Hopwire: true, Prefetch: 1000}
+	h := open(t, nil, sweeps(nil))
+	h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: p.ID}, Link: "x", Started: true,
+		Duplex: true})
+	h.pass(time.Hour)
+	h.receive(p, 1, true)
+	h.b.Purge(queueQ, "", func(Purged, error) {})
+	h.turn()
+	if h.pass(linkSettles / 2); h.b.find(queueQ) == nil {
+		t.Error("it is gone at once")
+	}
+	if h.pass(linkSettles); h.b.find(queueQ) != nil {
+		t.Error("it stays")
 	}
 }
 

@@ -87,8 +87,12 @@ func TestOpenTransactionsAreChargedAndBounded(t *testing.T) {
 	}
 }
 
-func TestATransactionLargerThanTheRoomFailsAndFreesWhatItHolds(t *testing.T) {
-	h := open(t, nil, limited)
+// spilled gives a transaction of more than there is room for, whose sends ask for no answers.
+func spilled(t *testing.T, tolerant bool) (*house, *guest, message.TransactionID) {
+	h := open(t, nil, func(o *Options) {
+		limited(o)
+		o.CommitWithoutFailed = tolerant
+	})
 	g := h.connect("g", "g", "", nil)
 	tx := g.begin("g", 1)
 	for n := range int64(100) {
@@ -96,6 +100,11 @@ func TestATransactionLargerThanTheRoomFailsAndFreesWhatItHolds(t *testing.T) {
 		m.Transaction = tx
 		g.Handle(m)
 	}
+	return h, g, tx
+}
+
+func TestATransactionLargerThanTheRoomFailsAndFreesWhatItHolds(t *testing.T) {
+	h, g, tx := spilled(t, false)
 	if e := g.finish(tx, message.CommitOnePhase); e == nil ||
 		e.Class != "javax.jms.TransactionRolledBackException" {
 		t.Errorf("the commit is answered with %v", e)
@@ -106,17 +115,7 @@ func TestATransactionLargerThanTheRoomFailsAndFreesWhatItHolds(t *testing.T) {
 }
 
 func TestATransactionMayCommitWithoutSendsThatFailed(t *testing.T) {
-	h := open(t, nil, func(o *Options) {
-		limited(o)
-		o.CommitWithoutFailed = true
-	})
-	g := h.connect("g", "g", "", nil)
-	tx := g.begin("g", 1)
-	for n := range int64(100) {
-		m := g.big("g", queueNamed("q"), n+1, 200_000, false)
-		m.Transaction = tx
-		g.Handle(m)
-	}
+	h, g, tx := spilled(t, true)
 	m := g.mail("g", queueNamed("q"), 101)
 	m.Transaction = tx
 	g.Handle(&message.Oversized{Message: m, Cause: errors.New("too large")})

@@ -36,15 +36,7 @@ func Run(t *testing.T, fresh func() World) {
 	t.Run("a full store refuses puts whole and takes deletes", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) { fullRefusesPuts(t, fresh()) })
 	})
-	t.Run("a page ends at its bounds and holds at least one", func(t *testing.T) {
-		pageBounds(t, open(t, fresh()))
-	})
-	t.Run("a read beside Apply sees whole batches", func(t *testing.T) {
-		readsSeeWholeBatches(t, open(t, fresh()))
-	})
-	t.Run("a put outside of its header is refused", func(t *testing.T) {
-		putsNeedHeader(t, fresh)
-	})
+	runOpen(t, fresh)
 	t.Run("a put to a topic that does not fit is refused", func(t *testing.T) {
 		topicPutsAreHeld(t, fresh)
 	})
@@ -69,9 +61,6 @@ func Run(t *testing.T, fresh func() World) {
 	t.Run("numbers of producers go on after a restart", func(t *testing.T) {
 		numbersGoOn(t, fresh())
 	})
-	t.Run("a closed store answers nothing", func(t *testing.T) {
-		closedAnswersNothing(t, open(t, fresh()))
-	})
 }
 
 // RunVolatile holds stores to what the contract says while they are open; what is there after that
@@ -80,6 +69,12 @@ func RunVolatile(t *testing.T, fresh func() World) {
 	t.Run("what was applied is read", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) { readsWhatIsThere(t, fresh()) })
 	})
+	runOpen(t, fresh)
+}
+
+// runOpen holds stores to what all of them do while they are open.
+func runOpen(t *testing.T, fresh func() World) {
+	t.Helper()
 	t.Run("a page ends at its bounds and holds at least one", func(t *testing.T) {
 		pageBounds(t, open(t, fresh()))
 	})
