@@ -35,3 +35,20 @@ func TestTheFirstPageIsNotSpooledWhileThereAreConsumers(t *testing.T) {
 		t.Errorf("%d bytes are freed, %d are in the spool alone", freed, w.q.SpooledOnly())
 	}
 }
+
+// Damage that is dropped while others wait in the spool is of stored copies, as far as so many are.
+func TestDroppedDamageIsOfTheStoreFirst(t *testing.T) {
+	w := newWorld()
+	w.q.Restore(1, 6, 5)
+	for range 3 {
+		w.add(false)
+	}
+	w.q.Spoolable(PageBytes, func(c *Copy) bool { c.Spooled = true; return true })
+	w.q.Evict(0, PageBytes)
+	w.q.Unreadable(1, 6)
+	stored, spooled := w.q.DropDamage(func(uint64, uint64) {})
+	if stored != 5 || spooled != 0 || w.q.SpooledOnly() != 3 || w.q.Len() != 3 {
+		t.Errorf("%d stored and %d spooled are dropped; %d are left, %d in the spool", stored, spooled,
+			w.q.Len(), w.q.SpooledOnly())
+	}
+}
