@@ -97,6 +97,15 @@ func (h *house) drains(d message.Destination) string {
 	return strings.TrimSpace(all)
 }
 
+// drainsAll drains a queue and fails unless that is what came, and nothing is left.
+func (h *house) drainsAll(d message.Destination, want, what string) {
+	h.t.Helper()
+	if got := h.drains(d); got != want {
+		h.t.Errorf("%s: got %s", what, got)
+	}
+	h.holdsNothing()
+}
+
 // holdsNothing fails unless nothing is left, in memory, in the spool or in the books of it.
 func (h *house) holdsNothing() {
 	h.t.Helper()
@@ -133,10 +142,7 @@ func TestABurstIsSpooled(t *testing.T) {
 		if n := h.b.find(q).queue.SpooledOnly(); x.Spooled != n || every != 1 && n < 100 {
 			t.Errorf("every %d: explained as %+v, %d are in the spool alone", every, x, n)
 		}
-		if got := h.drains(q); got != numbered(1, 400, 0, 0) {
-			t.Errorf("every %d: got %s", every, got)
-		}
-		h.holdsNothing()
+		h.drainsAll(q, numbered(1, 400, 0, 0), fmt.Sprintf("every %d", every))
 	}
 }
 
@@ -185,10 +191,7 @@ func TestAQueueNearItsOwnLimitIsSpooled(t *testing.T) {
 				t.Errorf("every %d, flow control %v: %d bytes are in memory, %d were spooled", every,
 					control, used, h.b.spool.total)
 			}
-			if got := h.drains(q); got != numbered(1, 400, 0, 0) {
-				t.Errorf("every %d, flow control %v: got %s", every, control, got)
-			}
-			h.holdsNothing()
+			h.drainsAll(q, numbered(1, 400, 0, 0), fmt.Sprintf("every %d, flow control %v", every, control))
 		}
 	}
 }
@@ -251,10 +254,7 @@ func TestSendsWaitWhileTheSpoolIsFull(t *testing.T) {
 		if n := d.parkedCount(); n != 0 {
 			t.Errorf("%s: %d sends wait when there is room", name, n)
 		}
-		if got := h.drains(q); got != numbered(1, 500, 0, 0) {
-			t.Errorf("%s: got %s", name, got)
-		}
-		h.holdsNothing()
+		h.drainsAll(q, numbered(1, 500, 0, 0), name)
 	}
 }
 

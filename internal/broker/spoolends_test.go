@@ -23,10 +23,7 @@ func TestWhatIsSpooledIsBrowsed(t *testing.T) {
 	if got := b.bodies(); got != numbered(1, 400, 0, 0) || b.ends() != 1 {
 		t.Errorf("a browser sees %s, and %d ends", got, b.ends())
 	}
-	if got := h.drains(q); got != numbered(1, 400, 0, 0) {
-		t.Errorf("got %s", got)
-	}
-	h.holdsNothing()
+	h.drainsAll(q, numbered(1, 400, 0, 0), "")
 }
 
 // A selector reads all there is, and what it does not take leaves memory again.
@@ -45,10 +42,7 @@ func TestASelectorFindsWhatIsSpooled(t *testing.T) {
 	}
 	r.ackAll()
 	r.leave()
-	if got := h.drains(q); got != numbered(1, 600, 401, 500) {
-		t.Errorf("then %s", got)
-	}
-	h.holdsNothing()
+	h.drainsAll(q, numbered(1, 600, 401, 500), "")
 }
 
 // What comes back was delivered, and stays in memory; what a client never saw may leave it again.
@@ -162,10 +156,7 @@ func TestAQueueIsRemovedWithWhatIsSpooled(t *testing.T) {
 		h.pass(2 * time.Second)
 		h.holdsNothing()
 		h.burst(q, 1, 300, 0)
-		if got := h.drains(q); got != numbered(1, 300, 0, 0) {
-			t.Errorf("%s: then %s", name, got)
-		}
-		h.holdsNothing()
+		h.drainsAll(q, numbered(1, 300, 0, 0), name)
 	}
 }
 

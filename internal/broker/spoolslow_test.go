@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -78,10 +79,7 @@ func TestWhatComesBackIsSpooled(t *testing.T) {
 		if n := h.b.find(q).parkedCount(); n != 0 {
 			t.Errorf("limit %d: %d sends wait", limit, n)
 		}
-		if got := h.drains(q); got != numbered(1, 300, 0, 0) {
-			t.Errorf("limit %d: got %s", limit, got)
-		}
-		h.holdsNothing()
+		h.drainsAll(q, numbered(1, 300, 0, 0), fmt.Sprintf("limit %d", limit))
 	}
 }
 
