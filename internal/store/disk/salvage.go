@@ -204,11 +204,6 @@ func (v *salvage) ask(g gap, f func(key, value []byte) error) error {
 			continue
 		}
 		q := &question{v: v, lo: lo, hi: hi, from: lo, f: f}
-		if kind == kindPiece {
-			if err := v.pieces(lo, hi, f); err != nil {
-				return err
-			}
-		}
 		whole, err := v.list(kind, lo, hi, q.key)
 		if err == nil && !whole {
 			q.bad = true
@@ -280,13 +275,13 @@ func (q *question) look() (err error) {
 	return err
 }
 
-// unlisted gives what damaged blocks hide of destinations whose headers cannot be read, so that
-// their keys are in no list. All of the gap is noted.
+// unlisted gives what damaged blocks hide whose keys are in no list: pieces, and what is of
+// destinations whose headers cannot be read. All of the gap is noted.
 func (q *question) unlisted() error {
 	err := q.look()
 	for _, key := range slices.Sorted(maps.Keys(q.hidden)) {
 		_, known := q.v.headers[destOf([]byte(key))]
-		if known && q.v.asks > 0 || err != nil || key[0] == kindPiece {
+		if known && q.v.asks > 0 && key[0] != kindPiece || err != nil {
 			continue
 		}
 		value, done, no := q.v.s.db.Get([]byte(key))
@@ -297,20 +292,6 @@ func (q *question) unlisted() error {
 			_, err = q.beneath([]byte(key))
 		case !errors.Is(no, pebble.ErrNotFound):
 			err = no
-		}
-	}
-	return err
-}
-
-// pieces gives the pieces of bodies that a damaged block hides: their keys are in no list.
-func (v *salvage) pieces(lo, hi []byte, f func(key, value []byte) error) error {
-	if v.beneath == nil {
-		return nil
-	}
-	all, err := v.beneath(lo, hi)
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if err == nil {
-			err = f([]byte(key), all[key])
 		}
 	}
 	return err
