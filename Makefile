@@ -13,7 +13,7 @@ test:
 	go test -timeout 15m ./...
 
 race:
-	go test -race -tags invariants -shuffle on -timeout 10m $(core)
+	go test -race -tags invariants -short -shuffle on -timeout 10m $(core)
 
 lint:
 	@test -z "$$(gofmt -l .)" || { echo "run gofmt -w on:"; gofmt -l .; exit 1; }

@@ -15,9 +15,6 @@ func SetRaw(s *Store, kind byte, id store.DestID, seq store.Seq, value []byte) e
 	return s.db.Set(seqKey(nil, kind, id, seq), value, pebble.Sync)
 }
 
-// Invariants reports whether the store looks at itself, which costs much.
-const Invariants = invariants
-
 // Flush writes what is in memory to tables.
 func Flush(s *Store) error { return s.db.Flush() }
 

@@ -65,7 +65,7 @@ func openMem(t *testing.T, fs vfs.FS) *Store {
 
 func TestNoRecordOutlivesItsMessage(t *testing.T) {
 	looked, kinds := 0, map[byte]int{}
-	for seed := range uint64(20) {
+	for seed := range rounds(20, 4) {
 		fs := vfs.NewMem()
 		s := openMem(t, fs)
 		for i, b := range storetest.Batches(seed, 60) {

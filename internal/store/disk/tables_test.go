@@ -42,12 +42,12 @@ func layered(t *testing.T) (dir, large, small string, before *contents) {
 	return f.dir, large, small, before
 }
 
-// notInvariant leaves out what looks for blocks byte by byte, by one goroutine, and often: with
-// the race detector a minute's work that finds nothing.
-func notInvariant(t *testing.T) {
+// notShort leaves out what one goroutine does often: the race detector, which a short run has on,
+// finds nothing in a minute of it.
+func notShort(t *testing.T) {
 	t.Helper()
-	if disk.Invariants {
-		t.Skip("it takes a minute when the store looks at itself; make test runs it")
+	if testing.Short() {
+		t.Skip("it takes a minute under the race detector; make test runs it")
 	}
 }
 
@@ -85,7 +85,7 @@ func same(a, b *contents) bool {
 // A byte turns in a small table above a large one, wherever: the large one is read all the same,
 // and of the small one what is in whole blocks. What is said to be whole is.
 func TestASmallDamagedTableHidesNoOther(t *testing.T) {
-	notInvariant(t)
+	notShort(t)
 	dir, _, small, before := layered(t)
 	info, err := os.Stat(filepath.Join(dir, "db", small))
 	if err != nil {
@@ -132,6 +132,7 @@ func TestASmallDamagedTableHidesNoOther(t *testing.T) {
 
 // The index and footer of a large table lead to its blocks, and are not needed to find them.
 func TestTheBlocksOfATableAreFoundWithoutItsIndex(t *testing.T) {
+	notShort(t)
 	dir, large, _, before := layered(t)
 	for _, at := range []int{-1, -30, -60, -300, -700, -1500} {
 		r, after := damaged(t, dir, large, at)
@@ -152,7 +153,7 @@ func TestTheBlocksOfATableAreFoundWithoutItsIndex(t *testing.T) {
 // What was in a table that has lost blocks leaves no trace but what belongs to it: messages without
 // their bodies, or expirations, are no messages and have none.
 func TestARepairMakesWholeWhatATableWithoutTailHad(t *testing.T) {
-	notInvariant(t)
+	notShort(t)
 	dir, before := everything(t)
 	tables, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
 	if err != nil {

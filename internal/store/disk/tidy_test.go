@@ -81,7 +81,8 @@ func TestWhatWasWrittenIsUsedAtOnce(t *testing.T) {
 // TestAStoreThatIsNearItsLimitIsNotFlushedAtEachLook keeps it there with messages that live, and
 // has others come and go beside them.
 func TestAStoreThatIsNearItsLimitIsNotFlushedAtEachLook(t *testing.T) {
-	const live, size, looks, each = 4000, 10_000, 1200, 100
+	const live, size, each = 4000, 10_000, 100
+	looks := int64(rounds(1200, 200))
 	s, err := Open(t.Context(), Options{Dir: t.TempDir(), NoWait: true, LimitBytes: live * size,
 		Poll: time.Hour, ReserveBytes: -1})
 	if err != nil {
@@ -140,10 +141,19 @@ func TestAStoreThatIsNearItsLimitIsNotFlushedAtEachLook(t *testing.T) {
 	t.Logf("%d flushes, %d MiB flushed, %d MiB compacted, %d tables, a page %v, CPU %v",
 		is.Flush.Count-was.Flush.Count, (total.TableBytesFlushed-old.TableBytesFlushed)>>20,
 		(total.TableBytesCompacted-old.TableBytesCompacted)>>20, total.TablesCount,
-		reading/(looks/10), cpu(&after)-cpu(&before))
+		reading/time.Duration(looks/10), cpu(&after)-cpu(&before))
 	if n := is.Flush.Count - was.Flush.Count; n > looks/20 {
 		t.Errorf("%d flushes in %d looks", n, looks)
 	}
+}
+
+// rounds gives how often a test repeats itself: in a short run, which is one under the race
+// detector, less often.
+func rounds(all, short uint64) uint64 {
+	if testing.Short() {
+		return short
+	}
+	return all
 }
 
 // fill writes what does not get smaller when it is compressed.
