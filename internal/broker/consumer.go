@@ -97,7 +97,8 @@ func (c *Connection) newConsumer(info *message.ConsumerInfo) (*consumer, error) 
 		return nil, message.Errorf(message.InvalidSelector, "%w", err)
 	}
 	s := &consumer{b: c.b, conn: c, info: info, selector: sel,
-		members: info.Destination.Split(), backlog: backlog{memory: c.b.memory}}
+		members: info.Destination.Split()}
+	s.backlog = backlog{b: c.b, of: s}
 	for _, m := range s.members {
 		s.mixed = s.mixed || m.IsTopic() != s.members[0].IsTopic()
 		if m.IsPattern() || m.IsAdvisory() || len(s.members) > 1 && !c.rights.mayName(m) {
@@ -122,6 +123,9 @@ func (s *consumer) begin() {
 		entry.Prefetch.Extension)
 	s.topicMax = s.window.Prefetch()
 	s.limitPending(entry)
+	if s.pending.most < 0 {
+		s.backlog.mayBeSpooled(s.members, entry)
+	}
 	s.since, s.lastAck = s.b.sequence, s.b.env.Mono()
 	if s.info.Browser {
 		s.startBrowse()

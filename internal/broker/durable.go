@@ -265,6 +265,7 @@ func (s *subscription) end() {
 	b, d := s.b, s.dest
 	b.journal.add(store.Op{Kind: store.DropDestination, Dest: d.id})
 	b.journal.keepNextDest()
+	b.spool.drop(d)
 	b.memory.Add(-d.usage.Used())
 	d.gone = true
 	delete(b.subscriptions, s.key)

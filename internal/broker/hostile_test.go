@@ -245,6 +245,9 @@ func (h *house) spoolBalance() error {
 			})
 		}
 	}
+	for _, q := range h.b.spool.backlogs {
+		n += q.records
+	}
 	if s := &h.b.spool; n != s.count || s.bytes != h.spool.Space().UsedBytes || s.batch != nil {
 		return fmt.Errorf("%d copies are spooled; %d are counted, of %d bytes; %d are in the spool", n,
 			s.count, s.bytes, h.spool.Space().UsedBytes)

@@ -83,6 +83,7 @@ func (b *Broker) kept(d *destination, c *queue.Copy, log *logPut, a *arrival) {
 	d.counts.Enqueued++
 	d.counts.Bytes += size
 	if log == nil {
+		b.spool.added(d)
 		return
 	}
 	b.journal.refer(d, c, log)

@@ -44,8 +44,11 @@ func (n *netSub) deliver(name message.Destination, m *message.Message) {
 		Message: m, Redelivery: m.RedeliveryCounter, Topic: true})
 }
 
+// paged goes on when a page of the backlog was read.
+func (n *netSub) paged() { n.drainBacklog() }
+
 func (n *netSub) drainBacklog() {
-	for n.backlog.len() > 0 && n.open() {
+	for n.backlog.ready() > 0 && n.open() {
 		if it := n.backlog.pop(); !n.b.expiredInBacklog(it) {
 			n.deliver(it.name, it.m)
 		}
@@ -74,11 +77,15 @@ func (n *netSub) settleTopic(name message.Destination, how network.Settlement) {
 // loseTopics counts what the end of the subscription takes with it: topics' messages that the peer
 // has not answered for, and those that waited for room.
 func (n *netSub) loseTopics() {
-	for n.backlog.len() > 0 {
-		if it := n.backlog.pop(); it.dest != nil && !n.b.expiredInBacklog(it) {
+	n.backlog.each(func(it backlogItem) {
+		if it.dest != nil && !n.b.expiredInBacklog(it) {
 			n.lose(it.name, 1)
 		}
+	})
+	for _, name := range n.backlog.spilledNames() {
+		n.lose(name, n.backlog.recordsOf[name].count)
 	}
+	n.backlog.release()
 	for name, out := range n.topicsOut {
 		n.lose(name, out)
 	}

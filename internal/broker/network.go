@@ -104,11 +104,12 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 	}
 	b.keepPatience(s)
 	n := &netSub{b: b, sub: s, members: s.Info.Destination.Split(),
-		backlog: backlog{memory: b.memory}, since: b.sequence,
-		rights: b.networks.rightsOf(b, s.As, s.Peer)}
+		since: b.sequence, rights: b.networks.rightsOf(b, s.As, s.Peer)}
+	n.backlog = backlog{b: b, of: n}
 	if err := n.mayBe(); err != nil {
 		return err
 	}
+	n.backlog.mayBeSpooled(n.members, b.opt.Policies.Find(n.members[0]))
 	b.networks.subs[s.Info.ID] = n
 	b.networks.order = append(b.networks.order, n)
 	for _, m := range n.members {

@@ -163,7 +163,7 @@ func (q *backlog) takeOut(goes func(*backlogItem) bool) (out []backlogItem) {
 	clear(q.items[len(kept):])
 	q.items = kept
 	for _, it := range out {
-		q.uncharge(it)
+		q.out(it)
 	}
 	return out
 }
@@ -207,16 +207,21 @@ func (e *explainer) listeners() {
 		return
 	}
 	for _, s := range e.named.consumers {
-		for i := range s.backlog.items[s.backlog.start:] {
-			it := &s.backlog.items[s.backlog.start+i]
-			if it.dest != e.named || e.id != nil && it.m.ID != *e.id {
-				continue
-			}
+		count := func(n int64) *ExplainRow {
 			e.found = true
 			row := e.row(message.WindowFull, who(s))
 			row.Address = s.conn.remote.Address
-			row.Count++
-			row.Oldest.add(Oldest{ID: it.m.ID, Age: e.now - e.b.arrivedBefore(it.m)})
+			row.Count += n
+			return row
+		}
+		s.backlog.each(func(it backlogItem) {
+			if it.dest == e.named && (e.id == nil || it.m.ID == *e.id) {
+				count(1).Oldest.add(Oldest{ID: it.m.ID, Age: e.now - e.b.arrivedBefore(it.m)})
+			}
+		})
+		if n := s.backlog.recordsOf[e.named.name].count; n > 0 && e.id == nil {
+			count(n)
+			e.spooled += n
 		}
 	}
 }

@@ -15,6 +15,7 @@ type pull struct {
 	// waits is the queue that is undecided: the end of its dispatch is waited for before the answer
 	// that there is nothing.
 	waits *destination
+	reads bool // a page of the backlog is waited for
 }
 
 // pull executes a MessagePull: a consumer without prefetch wants one message.
@@ -56,7 +57,8 @@ func (p *pull) answered() {
 	}
 }
 
-// nothing answers that there was no message, unless a queue is undecided.
+// nothing answers that there was no message, unless a queue is undecided, or a topic's message is
+// being read.
 func (p *pull) nothing() {
 	s := p.s
 	if s.pull != p {
@@ -69,8 +71,21 @@ func (p *pull) nothing() {
 			return
 		}
 	}
+	if s.backlog.unread() {
+		p.reads = true
+		return
+	}
 	p.cancel()
 	s.conn.out.Send(&message.MessageDispatch{Consumer: s.info.ID})
+}
+
+// paged goes on when a page of the backlog was read.
+func (s *consumer) paged() {
+	s.drainBacklog()
+	if s.pull != nil && s.pull.reads {
+		s.pull.reads = false
+		s.pull.nothing()
+	}
 }
 
 // dispatched lets the pulls look whether there was no message for them.

@@ -139,7 +139,7 @@ func (b *Broker) lacks(d *destination, k class) message.Reason {
 		d.queue.ResidentBytes() < queue.PageBytes {
 		return "" // one page for every queue that somebody waits at
 	}
-	if b.spool.takes(d) && b.spool.full() {
+	if b.spool.helps(d) && b.spool.full() {
 		return message.TempFull
 	}
 	return message.MemoryFull

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -17,8 +18,9 @@ type SpoolStorage interface {
 	Space() store.Space
 }
 
-// spool keeps messages of queues that are not stored on the disk while memory is short. Their
-// copies leave memory then as durable ones do, and are read back by pages. It is a journal beside
+// spool keeps messages that are not stored on the disk while memory is short: copies of queues, and
+// what waits for slow consumers of topics (backlog.go). They leave memory then as durable copies
+// do, and are read back by pages. It is a journal beside
 // the core's: what ends is collected, and what is to be written is chosen when a batch is made, of
 // which one is on its way at a time. Nothing of it needs to be one with what goes to the store, as
 // it ends with the broker.
@@ -37,6 +39,7 @@ type spool struct {
 	// it is looked for some again; 0 is no bound, and at once.
 	target, next int64
 	wanted       []*destination // whose own limit is near
+	backlogs     []*backlog     // that may have something to spool
 
 	now   []spoolOp // collects
 	waits []func()  // for now to be durable
@@ -70,6 +73,7 @@ type spoolOp struct {
 // spoolPut is what a copy's Put is while it is on its way to the spool.
 type spoolPut struct {
 	dest *destination
+	of   *backlog // whose copy it is; nil: a queue's
 	copy *queue.Copy
 	size int64
 	over bool // the copy ended meanwhile
@@ -106,10 +110,19 @@ func newSpool(b *Broker) spool {
 	return s
 }
 
-// takes reports whether messages of the destination that are not stored may be spooled.
+// takes reports whether messages of the destination that are not stored may be spooled: those of
+// temporary queues never are, as with ActiveMQ.
 func (s *spool) takes(d *destination) bool {
-	return s.storage != nil && d.queue != nil && d.name.Kind == message.Queue &&
-		d.policy.Cursors.Queue != policy.CursorVM
+	kind := d.policy.Cursors.Queue
+	switch {
+	case s.storage == nil || d.name.Kind == message.TempQueue:
+		return false
+	case d.queue == nil:
+		kind = d.policy.Cursors.Subscriber
+	case d.sub != nil:
+		kind = d.policy.Cursors.Durable
+	}
+	return kind != policy.CursorVM
 }
 
 // mark is what a destination may take of memory before some of it is spooled; 0 is no bound.
@@ -118,9 +131,10 @@ func (d *destination) mark() int64 {
 	return limit/100*percent + limit%100*percent/100
 }
 
-// added looks whether a destination that got something is near its limit.
+// added looks whether a queue that got something is near its limit. A topic holds its producers at
+// its own limit, as with ActiveMQ.
 func (s *spool) added(d *destination) {
-	if d.policy.Memory.LimitBytes == 0 || d.spooled.wanted || !s.takes(d) {
+	if d.queue == nil || d.policy.Memory.LimitBytes == 0 || d.spooled.wanted || !s.takes(d) {
 		return
 	}
 	if used := d.usage.Used(); used < d.mark() {
@@ -129,6 +143,27 @@ func (s *spool) added(d *destination) {
 		d.spooled.wanted = true
 		s.wanted = append(s.wanted, d)
 	}
+}
+
+// list notes that a backlog may have something to spool.
+func (s *spool) list(q *backlog) {
+	if q.place == 0 {
+		s.backlogs = append(s.backlogs, q)
+		q.place = len(s.backlogs)
+	}
+}
+
+// unlist takes a backlog out that has nothing to spool.
+func (s *spool) unlist(q *backlog) {
+	if q.place == 0 {
+		return
+	}
+	last := len(s.backlogs) - 1
+	s.backlogs[q.place-1] = s.backlogs[last]
+	s.backlogs[q.place-1].place = q.place
+	s.backlogs[last] = nil
+	s.backlogs = s.backlogs[:last]
+	q.place = 0
 }
 
 // again has it looked for something to spool, though the last look found too little.
@@ -147,9 +182,15 @@ func (s *spool) again() {
 // spool, and for more of it.
 const spoolWait = time.Second
 
+// helps reports whether the spool makes room for a destination, unless it is full.
+func (s *spool) helps(d *destination) bool {
+	limit := d.usage.Limit()
+	return s.takes(d) && (d.queue != nil || limit == 0 || d.usage.Used() < limit)
+}
+
 // makesRoom reports whether copies are on their way to the spool, so that there is room soon.
 func (s *spool) makesRoom(d *destination) bool {
-	return s.takes(d) && !s.full() &&
+	return s.helps(d) && !s.full() &&
 		(s.batch != nil && len(s.batch.puts) > 0 || s.next == 0 && d.spooled.next == 0)
 }
 
@@ -329,11 +370,20 @@ func (s *spool) write(x *spoolBatch) []store.Op {
 	for i, d := range touched {
 		r := &d.spooled
 		r.touched, r.headed = false, true
-		headers[i] = store.Header{ID: d.id, Destination: d.name, Reserved: spoolReserved,
+		headers[i] = store.Header{ID: d.id, Destination: spoolName(d), Reserved: spoolReserved,
 			Count: r.count, Bytes: r.bytes}
 		ops = append(ops, store.Op{Kind: store.PutHeader, Dest: d.id, Header: &headers[i]})
 	}
 	return ops
+}
+
+// spoolName is what the spool calls a destination. What waits for one consumer of a topic is a
+// queue there: only a log is a topic's in a store, of which nothing is deleted alone.
+func spoolName(d *destination) message.Destination {
+	if d.name.IsQueue() {
+		return d.name
+	}
+	return message.Destination{Kind: message.Queue, Name: fmt.Sprintf("%s %d", d.name.Name, d.id)}
 }
 
 // count1 counts records in, or out.
@@ -352,7 +402,7 @@ func (s *spool) committed(x *spoolBatch) {
 			Text: "the spool has room again"})
 	}
 	for i := 0; i < len(x.puts); {
-		d, size := x.puts[i].dest, int64(0)
+		d, size, q := x.puts[i].dest, int64(0), x.puts[i].of
 		for ; i < len(x.puts) && x.puts[i].dest == d; i++ {
 			p := x.puts[i]
 			c := p.copy
@@ -366,8 +416,13 @@ func (s *spool) committed(x *spoolBatch) {
 				s.total++
 			}
 		}
-		if size > 0 {
-			s.b.freed(d, d.queue.Evict(d.queue.ResidentBytes()-size, s.page(d)))
+		switch {
+		case size == 0:
+		case q != nil:
+			q.leave()
+			s.b.relieve()
+		default:
+			s.b.freed(d, d.queue.Evict(d.queue.ResidentBytes()-size, s.page(d.mark())))
 			s.added(d)
 		}
 	}
@@ -396,6 +451,9 @@ func (s *spool) refused(x *spoolBatch, err error) {
 	for _, p := range x.puts {
 		s.count1(p.dest, -1, -p.size)
 		p.copy.Put = nil
+		if q := p.of; q != nil && !p.over && !p.dest.gone {
+			q.onTheirWay = nil
+		}
 	}
 	s.now = append(x.ops, s.now...)
 	s.waits = append(x.waits, s.waits...)

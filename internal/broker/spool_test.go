@@ -146,14 +146,18 @@ func TestABurstIsSpooled(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAQueueOrMayNotBeIsNotSpooled(t *testing.T) {
+func TestWhatMayNotBeIsNotSpooled(t *testing.T) {
 	temp := message.Destination{Kind: message.TempQueue, Name: "ID:burst:1"}
-	vm := policy.NewEntry()
+	vm, vmTopic, limited := policy.NewEntry(), policy.NewEntry(), policy.NewEntry()
 	vm.Destination, vm.Cursors.Queue = queueNamed("vm"), policy.CursorVM
-	for _, d := range []message.Destination{temp, vm.Destination, topicNamed("t")} {
+	vmTopic.Destination, vmTopic.Cursors.Subscriber = topicNamed("vm"), policy.CursorVM
+	limited.Destination = topicNamed("limited") // by the number of messages
+	limited.PendingLimit = policy.PendingLimit{Kind: policy.PendingConstant, Limit: 1000}
+	for _, d := range []message.Destination{temp, vm.Destination, vmTopic.Destination,
+		limited.Destination} {
 		h := open(t, nil, func(o *Options) {
 			spooling(o)
-			o.Policies = &policy.Map{Entries: []*policy.Entry{vm}}
+			o.Policies = &policy.Map{Entries: []*policy.Entry{vm, vmTopic, limited}}
 		})
 		owner := h.connect("ID:burst", "o", "", nil)
 		if d == temp {

@@ -41,12 +41,16 @@ func (s *spool) choose() (puts []*spoolPut, size int64) {
 func (s *spool) makeRoom(c *choice) {
 	need := s.b.memory.Used() - s.target + s.target/spoolSlack + 1
 	first, size := need, c.size
-	for _, d := range s.largest() {
+	for _, x := range s.largest() {
 		if need <= 0 || c.full() {
 			return
 		}
-		need -= s.evict(d, need)
-		need -= c.take(d, need, s.page(d))
+		if x.q != nil {
+			need -= x.q.spill(c, need, s.page(0))
+			continue
+		}
+		need -= s.evict(x.d, need)
+		need -= c.take(x.d, need, s.page(x.d.mark()))
 	}
 	if need == first && c.size == size { // nothing that can go
 		s.next = s.b.memory.Used() + s.target/spoolSlack
@@ -55,19 +59,20 @@ func (s *spool) makeRoom(c *choice) {
 
 // evict has a queue give so many bytes of memory back, of what may leave it.
 func (s *spool) evict(d *destination, need int64) int64 {
-	freed := d.queue.Evict(max(0, d.queue.ResidentBytes()-need), s.page(d))
+	freed := d.queue.Evict(max(0, d.queue.ResidentBytes()-need), s.page(d.mark()))
 	s.b.freed(d, freed)
 	return freed
 }
 
-// page is how many bytes of a queue that has consumers stay in memory, though it is short: a page,
-// or a part of what all have, as consumers that take nothing must not keep senders waiting.
-func (s *spool) page(d *destination) int64 {
+// page is how many bytes of a queue that has consumers, or of what waits for one of a topic, stay
+// in memory, though it is short: a page, or a part of what all have, as consumers that take nothing
+// must not keep senders waiting. mark is that of the destination.
+func (s *spool) page(mark int64) int64 {
 	bytes := int64(queue.PageBytes)
 	if s.target > 0 {
-		bytes = min(bytes, s.target/spoolParts/int64(max(1, len(s.b.order))))
+		bytes = min(bytes, s.target/spoolParts/int64(max(1, len(s.b.order)+len(s.backlogs))))
 	}
-	if mark := d.mark(); mark > 0 {
+	if mark > 0 {
 		bytes = min(bytes, mark/spoolParts)
 	}
 	return bytes
@@ -81,7 +86,7 @@ func (s *spool) relax(d *destination, c *choice) {
 		return
 	}
 	freed := s.evict(d, need)
-	if c.take(d, need-freed, s.page(d)) == 0 && freed == 0 {
+	if c.take(d, need-freed, s.page(mark)) == 0 && freed == 0 {
 		d.spooled.next = d.usage.Used() + mark/spoolSlack + 1
 	}
 }
@@ -111,16 +116,28 @@ func (c *choice) take(d *destination, need, page int64) int64 {
 	return c.size - size
 }
 
-// largest gives the queues that may have something to spool, by what they take of memory.
-func (s *spool) largest() []*destination {
-	var list []*destination
+// holder is a queue, or what waits for a consumer of topics, with what it takes of memory.
+type holder struct {
+	d     *destination
+	q     *backlog
+	bytes int64
+}
+
+// largest gives what may have something to spool, by what it takes of memory.
+func (s *spool) largest() []holder {
+	var list []holder
 	for _, d := range s.b.order {
-		if s.takes(d) && d.queue.ResidentBytes() > 0 {
-			list = append(list, d)
+		if d.queue != nil && s.takes(d) && d.queue.ResidentBytes() > 0 {
+			list = append(list, holder{d, nil, d.queue.ResidentBytes()})
 		}
 	}
-	slices.SortStableFunc(list, func(x, y *destination) int {
-		return cmp.Compare(y.queue.ResidentBytes(), x.queue.ResidentBytes())
-	})
+	for _, q := range slices.Clone(s.backlogs) {
+		if q.len() == 0 {
+			s.unlist(q)
+		} else if q.bytes > 0 {
+			list = append(list, holder{nil, q, q.bytes})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y holder) int { return cmp.Compare(y.bytes, x.bytes) })
 	return list
 }

@@ -1,76 +1,6 @@
 package broker
 
-import (
-	"hopwire/internal/broker/usage"
-	"hopwire/internal/message"
-)
-
-// backlog holds the topic messages that a consumer has no room for yet.
-type backlog struct {
-	memory     *usage.Usage  // is charged for advisories
-	items      []backlogItem // items[start:]
-	start      int
-	messages   int   // items that are no advisories
-	advisories int64 // bytes of them
-}
-
-// advisoryBacklogBytes is how many bytes of advisories may wait for one consumer. They are in no
-// destination's usage, so no policy bounds them. A client loses the oldest, which it is told again
-// when it subscribes again; a bridge would not know of demand: its connection is closed, and it
-// begins anew.
-const advisoryBacklogBytes = 64 << 20
-
-type backlogItem struct {
-	dest *destination // whose usage is charged; nil for advisories
-	name message.Destination
-	m    *message.Message
-}
-
-func (q *backlog) len() int { return len(q.items) - q.start }
-
-func (q *backlog) push(it backlogItem) {
-	q.items = append(q.items, it)
-	if it.dest != nil {
-		q.messages++
-		it.dest.usage.Add(it.m.Size())
-		return
-	}
-	q.advisories += it.m.Size()
-	q.memory.Add(it.m.Size())
-}
-
-func (q *backlog) pop() backlogItem {
-	it := q.items[q.start]
-	q.items[q.start] = backlogItem{}
-	q.start++
-	if q.start == len(q.items) {
-		q.items, q.start = q.items[:0], 0
-	} else if q.start > 64 && q.start > len(q.items)/2 {
-		n := copy(q.items, q.items[q.start:])
-		clear(q.items[n:])
-		q.items, q.start = q.items[:n], 0
-	}
-	q.uncharge(it)
-	return it
-}
-
-// uncharge gives back what one took that is out.
-func (q *backlog) uncharge(it backlogItem) {
-	if it.dest == nil {
-		q.advisories -= it.m.Size()
-		q.memory.Add(-it.m.Size())
-		return
-	}
-	if q.messages--; !it.dest.gone {
-		it.dest.usage.Add(-it.m.Size())
-	}
-}
-
-func (q *backlog) release() {
-	for q.len() > 0 {
-		q.pop()
-	}
-}
+import "hopwire/internal/message"
 
 // publish gives a message to every subscription of a topic.
 func (b *Broker) publish(d *destination, m *message.Message) {
@@ -123,6 +53,7 @@ func (s *consumer) topicRoom() bool {
 
 // shedAdvisories makes the backlog small again.
 func (s *consumer) shedAdvisories() {
+	much := s.backlog.advisories
 	if c := s.conn; c.network {
 		s.backlog.release()
 		s.b.env.Soon(func() {
@@ -130,11 +61,13 @@ func (s *consumer) shedAdvisories() {
 		})
 		return
 	}
-	n := int64(0)
-	for s.backlog.advisories > advisoryBacklogBytes/2 {
-		s.backlog.pop()
-		n++
-	}
+	n := int64(len(s.backlog.takeOut(func(it *backlogItem) bool {
+		if it.dest != nil || much <= advisoryBacklogBytes/2 {
+			return false
+		}
+		much -= it.m.Size()
+		return true
+	})))
 	s.b.counts.Reasons[message.WindowFull] += n
 	s.b.tell(Event{Kind: MessageDropped, Reason: message.WindowFull, Count: n,
 		Dest: s.info.Destination, Text: "advisories that " + who(s) + " does not acknowledge"})
@@ -162,7 +95,7 @@ func (s *consumer) deliver(d *destination, name message.Destination, m *message.
 
 // drainBacklog delivers what there is room for now.
 func (s *consumer) drainBacklog() {
-	for s.backlog.len() > 0 && s.topicRoom() {
+	for s.backlog.ready() > 0 && s.topicRoom() {
 		if it := s.backlog.pop(); !s.b.expiredInBacklog(it) {
 			s.deliver(it.dest, it.name, it.m)
 		} else {

@@ -84,16 +84,20 @@ func (b *builder) memory(n *bean) policy.Memory {
 	return m
 }
 
-// unspooled warns of an entry without flow control whose messages are not spooled: ActiveMQ spools
-// what waits for subscribers of topics, and in temporary queues.
+// unspooled warns of an entry without flow control whose messages are not spooled.
 func (b *builder) unspooled(n *bean, e *policy.Entry) {
-	if e.Memory.ProducerFlowControl || !n.has("producerFlowControl") ||
-		e.Destination.Kind == message.Queue && e.Cursors.Queue != policy.CursorVM {
+	if e.Memory.ProducerFlowControl || !n.has("producerFlowControl") {
+		return
+	}
+	vm := func(k policy.CursorKind) bool { return k == policy.CursorVM }
+	switch c := e.Cursors; {
+	case e.Destination.Kind == message.Queue && !vm(c.Queue),
+		e.Destination.IsTopic() && !vm(c.Subscriber) && !vm(c.Durable):
 		return
 	}
 	b.notice(n.at("producerFlowControl"), Warning, "not spooled to disk: with "+
-		"producerFlowControl=false non-persistent messages of topics and temporary queues, and of queues"+
-		" with a vmQueueCursor, stay in memory, and sends wait when the broker's memoryUsage is full")
+		"producerFlowControl=false non-persistent messages of temporary queues, and of what has a vm "+
+		"cursor, stay in memory, and sends wait when the broker's memoryUsage is full")
 }
 
 // policyEntry binds the attributes of <policyEntry>.

@@ -9,13 +9,14 @@ import (
 	"hopwire/test/interop/jms"
 )
 
-// narrowPolicies are of queues with little memory. Some are not spooled; those without flow control
-// keep nobody waiting.
+// narrowPolicies are of destinations with little memory. Some are not spooled; those without flow
+// control keep nobody waiting.
 const narrowPolicies = `
 <policyEntry queue="narrow.>" memoryLimit="40 kb">
   <pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy></policyEntry>
 <policyEntry queue="stored.>" memoryLimit="40 kb"/>
 <policyEntry queue="spooled.>" memoryLimit="40 kb"/>
+<policyEntry topic="spooled.>" memoryLimit="40 kb"/>
 <policyEntry queue="loose.>" memoryLimit="40 kb" producerFlowControl="false"/>
 <policyEntry queue="free.>" memoryLimit="40 kb" producerFlowControl="false">
   <pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy></policyEntry>
@@ -88,6 +89,14 @@ var flowScenarios = []scenario{
 			must(p.t, s.Commit())
 			p.say("left: %d", len(p.conn.Browse(dest, "")))
 		}
+	}},
+	{"a slow subscriber holds producers at its topic's limit", func(p *program) {
+		topic := "topic://spooled." + p.name
+		slow := p.pull(p.session(jms.Auto), topic+"?consumer.prefetchSize=1")
+		done := begins(p.with("jms.alwaysSyncSend=true").Session(jms.Auto), big(topic, 60, false))
+		p.stalls(done)
+		p.numbers("heard", slow.Receive(60, patience))
+		p.failed("sent", <-done)
 	}},
 	{"a held producer's connection goes on", func(p *program) {
 		conn := p.with("jms.alwaysSyncSend=true")

@@ -1,0 +1,323 @@
+package broker
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"hopwire/internal/broker/queue"
+	"hopwire/internal/message"
+	"hopwire/internal/plural"
+	"hopwire/internal/policy"
+	"hopwire/internal/store"
+)
+
+// backlog holds the topic messages that a consumer, or a bridge's subscription, has no room for
+// yet. While memory is short what is in the middle of it is in the spool:
+//
+//	items, which go next | records | tail, which came since
+type backlog struct {
+	b          *Broker
+	of         interface{ paged() }
+	items      []backlogItem // items[start:]
+	start      int
+	messages   int   // of items, that are no advisories
+	bytes      int64 // in memory, without advisories
+	advisories int64 // bytes of them
+
+	spools bool // may have messages in the spool
+	place  int  // in spool.backlogs, from 1 on; 0: it is not there
+	backlogSpool
+}
+
+// backlogSpool is what of a backlog is in the spool, or behind what is there. The destination of
+// the records has no queue, and nobody finds it by its name.
+type backlogSpool struct {
+	dest       *destination // nil: nothing ever was in the spool
+	first, end store.Seq    // the records are from first to end
+	next       store.Seq    // of the record that is made next
+	records    int64
+	recordsOf  map[message.Destination]recordsOf
+	page       int64 // bytes that are read at once
+	reading    bool
+	tail       []backlogItem
+	tailBytes  int64
+	onTheirWay []*spoolPut // of the first ones of tail
+}
+
+type recordsOf struct {
+	dest  *destination
+	count int64
+}
+
+// advisoryBacklogBytes is how many bytes of advisories may wait for one consumer. They are in no
+// destination's usage, so no policy bounds them. A client loses the oldest, which it is told again
+// when it subscribes again; a bridge would not know of demand: its connection is closed, and it
+// begins anew.
+const advisoryBacklogBytes = 64 << 20
+
+type backlogItem struct {
+	dest *destination // whose usage is charged; nil for advisories
+	name message.Destination
+	m    *message.Message
+}
+
+// mayBeSpooled looks whether what waits may be spooled: not where advisories wait too, which are of
+// no destination, nor where a limit of their number is to bound them.
+func (q *backlog) mayBeSpooled(members []message.Destination, e *policy.Entry) {
+	q.spools = q.b.spool.storage != nil && e.Cursors.Subscriber != policy.CursorVM
+	for _, m := range members {
+		q.spools = q.spools && !m.IsAdvisory()
+	}
+}
+
+// ready is how many are in memory and go next.
+func (q *backlog) ready() int { return len(q.items) - q.start }
+
+// len is how many wait.
+func (q *backlog) len() int { return q.ready() + int(q.records) + len(q.tail) }
+
+// unread reports whether some wait, and what goes next is in the spool.
+func (q *backlog) unread() bool { return q.ready() == 0 && q.len() > 0 }
+
+func (q *backlog) push(it backlogItem) {
+	q.charge(it)
+	if it.dest == nil || q.records == 0 && len(q.tail) == 0 {
+		q.items = append(q.items, it)
+		if it.dest != nil {
+			q.messages++
+		}
+	} else {
+		q.tail = append(q.tail, it)
+		q.tailBytes += it.m.Size()
+	}
+	if q.spools && it.dest != nil {
+		q.b.spool.list(q)
+	}
+}
+
+func (q *backlog) pop() backlogItem {
+	it := q.items[q.start]
+	q.items[q.start] = backlogItem{}
+	q.start++
+	if q.start == len(q.items) {
+		q.items, q.start = q.items[:0], 0
+	} else if q.start > 64 && q.start > len(q.items)/2 {
+		n := copy(q.items, q.items[q.start:])
+		clear(q.items[n:])
+		q.items, q.start = q.items[:n], 0
+	}
+	q.out(it)
+	q.goOn()
+	return it
+}
+
+// out counts one that was in items and is out.
+func (q *backlog) out(it backlogItem) {
+	if it.dest != nil {
+		q.messages--
+	}
+	q.uncharge(it)
+}
+
+func (q *backlog) charge(it backlogItem) {
+	size := it.m.Size()
+	if it.dest == nil {
+		q.advisories += size
+		q.b.memory.Add(size)
+		return
+	}
+	if q.bytes += size; !it.dest.gone {
+		it.dest.usage.Add(size)
+	}
+}
+
+// uncharge gives back what one took that leaves memory.
+func (q *backlog) uncharge(it backlogItem) {
+	size := it.m.Size()
+	if it.dest == nil {
+		q.advisories -= size
+		q.b.memory.Add(-size)
+		return
+	}
+	if q.bytes -= size; !it.dest.gone {
+		it.dest.usage.Add(-size)
+	}
+}
+
+// release ends all that waits.
+func (q *backlog) release() {
+	q.each(q.uncharge)
+	q.items, q.start, q.messages = nil, 0, 0
+	if q.dest != nil {
+		q.b.spool.drop(q.dest)
+		q.dest.gone = true
+	}
+	q.b.spool.unlist(q)
+	q.spools, q.backlogSpool = false, backlogSpool{}
+}
+
+// each gives all that is in memory.
+func (q *backlog) each(f func(backlogItem)) {
+	for _, it := range q.items[q.start:] {
+		f(it)
+	}
+	for _, it := range q.tail {
+		f(it)
+	}
+}
+
+// spill gives copies of what is in memory beyond the first page, the oldest first, that are to be
+// spooled: so many bytes, or what there is, and gives how many.
+func (q *backlog) spill(c *choice, need, page int64) (found int64) {
+	q.part(page)
+	for len(q.onTheirWay) < len(q.tail) && found < need && !c.full() {
+		it := &q.tail[len(q.onTheirWay)]
+		p := &spoolPut{dest: q.dest, of: q, size: it.m.Size(),
+			copy: &queue.Copy{Seq: uint64(q.next), Message: it.m}}
+		q.next++
+		q.onTheirWay = append(q.onTheirWay, p)
+		c.puts, c.size = append(c.puts, p), c.size+p.size
+		found += p.size
+	}
+	return found
+}
+
+// part has what is in memory beyond a page be the tail.
+func (q *backlog) part(page int64) {
+	if q.dest == nil {
+		q.dest = q.b.newDestination(q.items[q.start].name, q.b.nextDest, policy.NewEntry())
+		q.b.nextDest++
+		q.first, q.end, q.next = 1, 1, 1
+		q.recordsOf = map[message.Destination]recordsOf{}
+	}
+	q.page = page
+	if q.records > 0 || len(q.tail) > 0 {
+		return
+	}
+	i, bytes := q.start, int64(0)
+	for ; i < len(q.items) && bytes < page; i++ {
+		bytes += q.items[i].m.Size()
+	}
+	q.tail = append(q.tail, q.items[i:]...)
+	clear(q.items[i:])
+	q.items = q.items[:i]
+	q.messages -= len(q.tail)
+	q.tailBytes = q.bytes - bytes
+}
+
+// leave lets what was on its way leave memory, as there is a record of it now.
+func (q *backlog) leave() {
+	for i, p := range q.onTheirWay {
+		it := q.tail[i]
+		q.uncharge(it)
+		q.tailBytes -= p.size
+		of := q.recordsOf[it.name]
+		q.recordsOf[it.name] = recordsOf{it.dest, of.count + 1}
+		q.end = store.Seq(p.copy.Seq) + 1
+	}
+	n := len(q.onTheirWay)
+	q.records += int64(n)
+	rest := copy(q.tail, q.tail[n:])
+	clear(q.tail[rest:])
+	q.tail, q.onTheirWay = q.tail[:rest], nil
+	q.goOn()
+}
+
+// goOn sees to it that what goes next is in memory, or will be.
+func (q *backlog) goOn() {
+	switch {
+	case q.reading:
+	case q.records > 0:
+		if q.bytes-q.tailBytes <= q.page/2 {
+			q.read()
+		}
+	case q.ready() == 0 && len(q.tail) > 0:
+		for _, p := range q.onTheirWay {
+			p.over = true
+		}
+		q.items, q.start, q.messages = q.tail, 0, len(q.tail)
+		q.tail, q.tailBytes, q.onTheirWay = nil, 0, nil
+		q.first, q.end = q.next, q.next
+	}
+}
+
+// read reads a page.
+func (q *backlog) read() {
+	q.reading = true
+	dest := q.dest
+	q.b.journal.storage.Page(store.PageRequest{Dest: dest.id, From: q.first, To: q.end,
+		Count: queue.PageCopies, Bytes: q.page}, func(page []store.Stored, err error) {
+		switch {
+		case dest.gone:
+		case err != nil:
+			q.b.tell(Event{Kind: StoreTrouble, Dest: dest.name,
+				Text: "a page of spooled messages could not be read: " + err.Error()})
+			q.b.env.After(retryMost, func() {
+				if !dest.gone {
+					q.read()
+				}
+			})
+		default:
+			q.take(page)
+		}
+	})
+}
+
+// take takes a page. Its records end: what is in memory is not spooled again.
+func (q *backlog) take(page []store.Stored) {
+	q.reading = false
+	if len(page) == 0 {
+		q.first = q.end
+	}
+	for i := range page {
+		s := &page[i]
+		q.first = s.Next()
+		if s.To > 0 || s.Message == nil {
+			q.b.spool.deleteRange(q.dest, uint64(s.Seq), uint64(s.Next()))
+			continue
+		}
+		of := q.recordsOf[s.Message.Destination]
+		of.count--
+		q.recordsOf[s.Message.Destination] = of
+		q.records--
+		it := backlogItem{of.dest, s.Message.Destination, s.Message}
+		q.charge(it)
+		q.items = append(q.items, it)
+		q.messages++
+		q.b.spool.delete(q.dest, s.Seq, s.Message.Expiration, s.Message.Size())
+	}
+	if q.first >= q.end {
+		q.miss()
+	}
+	q.goOn()
+	q.of.paged()
+}
+
+// spilledNames gives the topics of the records.
+func (q *backlog) spilledNames() []message.Destination {
+	names := slices.Collect(maps.Keys(q.recordsOf))
+	slices.SortFunc(names, func(x, y message.Destination) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
+	})
+	return names
+}
+
+// miss takes records off the books that were not there, or could not be read.
+func (q *backlog) miss() {
+	if q.records == 0 {
+		return
+	}
+	q.b.spool.writeOff(q.dest, q.records)
+	for _, name := range q.spilledNames() {
+		of := q.recordsOf[name]
+		if of.count == 0 {
+			continue
+		}
+		q.b.trouble(of.dest, message.Unreadable, of.count, plural.Of(of.count, "spooled message")+
+			" of a slow consumer "+plural.Form(of.count, "is", "are")+" lost: "+
+			plural.Form(of.count, "it", "they")+" cannot be read")
+	}
+	q.records = 0
+	clear(q.recordsOf)
+}
