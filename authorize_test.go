@@ -14,6 +14,8 @@ type lenient struct{}
 
 func (lenient) May(*message.Principal, broker.Right, message.Destination) bool { return true }
 
+func (lenient) Groups(broker.Right, message.Destination) []string { return nil }
+
 // Without authentication nobody is known, and a bridge has as few rights as a client.
 func TestABridgeIsBoundWithoutAuthenticationToo(t *testing.T) {
 	n := &config.Network{UserName: "net"}

@@ -22,6 +22,8 @@ type Authorizer interface {
 	// pattern is asked about as it is written, and each destination that it takes besides. What it
 	// says of one user, right and destination must not change.
 	May(p *message.Principal, r Right, d message.Destination) bool
+	// Groups are those whose users have a right to a destination, for explanations.
+	Groups(r Right, d message.Destination) []string
 }
 
 // act is what a right is asked for.
@@ -173,7 +175,7 @@ func (r *rights) count(a act, d message.Destination) {
 	if x := r.b.dests[d]; x != nil {
 		x.reasons[message.AccessDenied]++
 	}
-	r.b.denials.add(denialKey{r.user.User, a.words, d}, r)
+	r.b.denials.add(denialKey{r.user.User, a.words, d}, a.right, r)
 }
 
 // authorize refuses messages that their sender may not send.

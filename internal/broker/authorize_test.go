@@ -33,6 +33,17 @@ func (l *law) May(p *message.Principal, r Right, d message.Destination) bool {
 	})
 }
 
+// Groups are those of the users that have a right, which are called as they are.
+func (l *law) Groups(r Right, d message.Destination) (out []string) {
+	for _, s := range l.lists {
+		user := strings.Fields(s)[0]
+		if l.May(&message.Principal{User: user}, r, d) && !slices.Contains(out, user) {
+			out = append(out, user)
+		}
+	}
+	return out
+}
+
 // Beginnings of refusals.
 const (
 	amyNot = "User amy is not authorized to "

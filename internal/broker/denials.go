@@ -24,9 +24,10 @@ type denialKey struct {
 
 type denial struct {
 	denialKey
-	n    int64
-	who  string        // who was refused last
-	last time.Duration // when, by the loop's clock
+	n     int64
+	by    *rights // of who was refused last
+	right Right
+	last  time.Duration // when, by the loop's clock
 }
 
 // Refusal is what a user was refused since the start.
@@ -36,10 +37,14 @@ type Refusal struct {
 	Who   string // who was refused last: a client, a bridge
 	Count int64
 	Ago   time.Duration // since the last
+	// Groups are those that the user is in, Given those whose users may do it; "*" is everybody who
+	// is in one.
+	Groups, Given []string
+	Stranger      bool // nobody authenticates users here, so that nobody may do anything
 }
 
 // add counts a refusal. For a new one, that whose last is longest ago is forgotten.
-func (s *denials) add(k denialKey, r *rights) {
+func (s *denials) add(k denialKey, right Right, r *rights) {
 	if s.by == nil {
 		s.by = map[denialKey]*list.Element{}
 	}
@@ -57,15 +62,16 @@ func (s *denials) add(k denialKey, r *rights) {
 	}
 	x := e.Value.(*denial)
 	x.n++
-	x.who, x.last = r.who, r.b.env.Mono()
+	x.by, x.right, x.last = r, right, r.b.env.Mono()
 }
 
 // of tells who was refused what of a destination, the latest first.
 func (s *denials) of(d message.Destination, now time.Duration) (out []Refusal) {
 	for e := s.order.Front(); e != nil; e = e.Next() {
 		if x := e.Value.(*denial); policy.Matches(x.dest, d) {
-			out = append(out, Refusal{User: x.user, What: x.words + " " + x.dest.String(), Who: x.who,
-				Count: x.n, Ago: now - x.last})
+			out = append(out, Refusal{User: x.user, What: x.words + " " + x.dest.String(), Who: x.by.who,
+				Count: x.n, Ago: now - x.last, Groups: x.by.user.Groups, Stranger: x.by.stranger,
+				Given: x.by.b.opt.Authorizer.Groups(x.right, x.dest)})
 		}
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 // What is told of refusals is the latest, by the last of each kind: one that goes on is not
 // forgotten for those that began after it.
 func TestTheLatestRefusalsAreKeptAndComeFirst(t *testing.T) {
-	_, change := lawful()
+	_, change := lawful("bob read Q")
 	h := open(t, nil, change)
 	amy := h.connect("a", "a", "amy", nil)
 	q := queueNamed("Q")
@@ -25,6 +25,9 @@ func TestTheLatestRefusalsAreKeptAndComeFirst(t *testing.T) {
 	}
 	if want := []string{"read from queue://Q 2", "write to queue://Q 1"}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
+	}
+	if r := h.explained(q).Refused[0]; !slices.Equal(r.Given, []string{"bob"}) || r.Stranger {
+		t.Errorf("%v have the right, want bob", r.Given)
 	}
 	_ = amy.rights.allow(making, q)
 	told = nil

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"hopwire/internal/config/schema"
@@ -33,9 +35,13 @@ func (b *builder) authorization(n *bean) *Authorization {
 	return out
 }
 
-// strangers looks at rights of users that nobody authenticates.
+// strangers looks at rights of users that nobody authenticates, and of groups that nobody is in.
 func (b *builder) strangers(n *bean, out *Broker) {
-	if out.Authorization == nil || out.Auth != nil {
+	if out.Authorization == nil {
+		return
+	}
+	if out.Auth != nil {
+		b.emptyGroups(n, out.Auth)
 		return
 	}
 	at := out.Authorization.Pos
@@ -49,6 +55,42 @@ func (b *builder) strangers(n *bean, out *Broker) {
 	}
 	b.notice(at, Warning, "<authorizationPlugin> without <simpleAuthenticationPlugin>: nobody is"+
 		" authenticated, and nobody has a right to anything")
+}
+
+// groupsMost is how many groups that users are in a warning names.
+const groupsMost = 10
+
+// emptyGroups warns of each group that is given a right and that nobody is in, once.
+func (b *builder) emptyGroups(n *bean, users *SimpleAuth) {
+	var have []string
+	if users.Anonymous {
+		have = append(have, users.AnonymousGroup)
+	}
+	for _, u := range users.Users {
+		have = append(have, u.Groups...)
+	}
+	slices.Sort(have)
+	have = slices.Compact(have)
+	told := map[string]bool{}
+	for _, g := range given(n) {
+		if g.text == "*" || slices.Contains(have, g.text) || told[g.text] {
+			continue
+		}
+		told[g.text] = true
+		hint := schema.Suggest(g.text, have)
+		switch {
+		case hint != "":
+		case len(have) == 0:
+			hint = "; no user is in any group"
+		case len(have) > groupsMost:
+			hint = fmt.Sprintf("; users are in %s and %d others", strings.Join(have[:groupsMost], ", "),
+				len(have)-groupsMost)
+		default:
+			hint = "; users are in " + strings.Join(have, ", ")
+		}
+		b.notice(g.pos, Warning, "no user of <simpleAuthenticationPlugin> is in group %s, which is"+
+			" given rights here%s", g.text, hint)
+	}
 }
 
 func (b *builder) authorizationEntry(n *bean) AuthorizationEntry {
@@ -75,14 +117,46 @@ func (b *builder) rights(n *bean) *Rights {
 			" simpleAuthenticationPlugin are groups only, so that the names on it are nobody's", class,
 			n.el.Name)
 	}
-	roles := func(right string) (names []string) {
-		for name := range strings.SplitSeq(n.text(right), ",") {
-			name = strings.TrimSpace(name)
-			if name == "*" || name != "" && class == groupPrincipal {
-				names = append(names, name)
+	return &Rights{Read: roles(n, "read"), Write: roles(n, "write"), Admin: roles(n, "admin")}
+}
+
+// roles are the groups that an entry gives a right.
+func roles(n *bean, right string) (names []string) {
+	for name := range strings.SplitSeq(n.text(right), ",") {
+		name = strings.TrimSpace(name)
+		if name == "*" || name != "" && n.text("groupClass") == groupPrincipal {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// given are the groups that a broker's authorizationMap gives rights, each with its place.
+func given(n *bean) (out []setting) {
+	for _, p := range n.many("plugins") {
+		if p.el.Name != "authorizationPlugin" {
+			continue
+		}
+		m := p.one("map")
+		if m == nil || m.el.Name != "authorizationMap" {
+			continue
+		}
+		for _, list := range []string{"authorizationEntries", "defaultEntry",
+			"tempDestinationAuthorizationEntry"} {
+			for _, e := range m.many(list) {
+				out = append(out, named(e)...)
 			}
 		}
-		return names
 	}
-	return &Rights{Read: roles("read"), Write: roles("write"), Admin: roles("admin")}
+	return out
+}
+
+// named are the groups that an entry names, each with its place.
+func named(n *bean) (out []setting) {
+	for _, right := range []string{"read", "write", "admin"} {
+		for _, name := range roles(n, right) {
+			out = append(out, setting{name, n.at(right)})
+		}
+	}
+	return out
 }

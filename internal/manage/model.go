@@ -5,7 +5,6 @@ package manage
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"hopwire/internal/bridge"
@@ -235,6 +234,9 @@ type Refusal struct {
 	Count    int64  `json:"count"`
 	AgoMs    int64  `json:"agoMs"` // since the last
 	Releases string `json:"releases"`
+	// Groups are those that the user is in, Given those whose users may do it; "*" is every group.
+	Groups List[string] `json:"groups"`
+	Given  List[string] `json:"given"`
 }
 
 // ExplanationRow is one reason that holds for a number of messages.
@@ -358,20 +360,10 @@ func FromExplanation(name string, e *broker.Explanation) *Explanation {
 	}
 	for _, r := range e.Refused {
 		x.Refused = append(x.Refused, Refusal{User: r.User, What: r.What, Who: r.Who,
-			Count: r.Count, AgoMs: r.Ago.Milliseconds(), Releases: rightFor(&r)})
+			Count: r.Count, AgoMs: r.Ago.Milliseconds(), Releases: rightFor(&r),
+			Groups: r.Groups, Given: r.Given})
 	}
 	return x
-}
-
-// rightFor is what lets a refused one do what it may not. Who has no name can be given no right.
-func rightFor(r *broker.Refusal) string {
-	switch {
-	case r.User != "":
-		return message.AccessDenied.Releases()
-	case strings.HasPrefix(r.Who, "bridge "):
-		return "a userName on the networkConnector, which has none, of a user with the right"
-	}
-	return "a user name and password, which it does not give, of a user with the right"
 }
 
 // reasons gives counts in a fixed order: by count, then by name. No reason is in two of the maps.

@@ -36,3 +36,24 @@ func TestWhoHasNoNameNeedsOneBeforeARight(t *testing.T) {
 		}
 	}
 }
+
+func TestARefusalTellsTheGroupsThatTheUserHasAndThoseThatWouldDo(t *testing.T) {
+	const right = "the right, in the authorizationMap of this broker; "
+	for _, c := range []struct {
+		r    broker.Refusal
+		want string
+	}{
+		{broker.Refusal{User: "u"}, right + "the user is in no group, no group has it"},
+		{broker.Refusal{User: "u", Groups: []string{"users", "shops"}, Given: []string{"admins"}},
+			right + "the user is in users, shops, groups that have it: admins"},
+		{broker.Refusal{Given: []string{"*", "admins"}}, "a user name and password, which it does" +
+			" not give, of a user with the right; groups that have it: * (any), admins"},
+		{broker.Refusal{User: "u", Stranger: true, Given: []string{"*"}},
+			"a simpleAuthenticationPlugin: nobody is authenticated here, and nobody has a right"},
+	} {
+		x := FromExplanation("b", &broker.Explanation{Refused: []broker.Refusal{c.r}}).Refused[0]
+		if x.Releases != c.want || !reflect.DeepEqual([]string(x.Groups), c.r.Groups) {
+			t.Errorf("%+v: released by %q, want %q", c.r, x.Releases, c.want)
+		}
+	}
+}

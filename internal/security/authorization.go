@@ -22,9 +22,12 @@ type Rights struct {
 	Read, Write, Admin Roles
 }
 
+func (r *Rights) of(right broker.Right) Roles {
+	return [...]Roles{broker.Read: r.Read, broker.Write: r.Write, broker.Admin: r.Admin}[right]
+}
+
 func (r *Rights) give(p *message.Principal, right broker.Right) bool {
-	return [...]Roles{broker.Read: r.Read, broker.Write: r.Write,
-		broker.Admin: r.Admin}[right].include(p)
+	return r.of(right).include(p)
 }
 
 // Entry is an <authorizationEntry>: rights to what a pattern, or several, take.
@@ -56,6 +59,27 @@ func (m *Map) May(p *message.Principal, right broker.Right, d message.Destinatio
 		}
 	}
 	return m.Default != nil && m.Default.give(p, right)
+}
+
+// Groups implements broker.Authorizer.
+func (m *Map) Groups(right broker.Right, d message.Destination) (out []string) {
+	from := func(r *Rights) {
+		if r != nil {
+			out = append(out, r.of(right)...)
+		}
+	}
+	if d.IsTemp() {
+		from(m.Temp)
+	} else {
+		for i := range m.Entries {
+			if e := &m.Entries[i]; takes(e.Destination, d) {
+				from(&e.Rights)
+			}
+		}
+		from(m.Default)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // takes reports whether an entry's pattern counts for a destination, which may be a consumer's

@@ -98,6 +98,24 @@ func TestAllEntriesThatMatchCountTogether(t *testing.T) {
 	}
 }
 
+func TestTheGroupsThatHaveARightAreToldOnce(t *testing.T) {
+	for _, c := range []struct {
+		destination string
+		right       broker.Right
+		want        string
+	}{
+		{"USERS.READ.A", broker.Read, "admins guests users"},
+		{"USERS.READ.A", broker.Write, "admins users"},
+		{"ANY", broker.Read, "* admins"},
+		{"topic://T", broker.Write, "admins"},
+		{"temp-queue://ID:x:1", broker.Admin, "temps"},
+	} {
+		if got := strings.Join(rules().Groups(c.right, dest(c.destination)), " "); got != c.want {
+			t.Errorf("right %d to %s: groups %q, not %q", c.right, c.destination, got, c.want)
+		}
+	}
+}
+
 func TestTheDefaultEntryCountsForEveryDestinationButTemporaryOnes(t *testing.T) {
 	read := Rights{Read: groups("users")}
 	m := &Map{Default: &read, Entries: []Entry{{dest("A"), Rights{Write: groups("users")}}}}
