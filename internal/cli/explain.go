@@ -37,12 +37,18 @@ func (c *explainCommand) Run(ctx context.Context, s *streams) error {
 		return usageError{fmt.Sprintf("%s is several destinations; name the one that the message is on",
 			name)}
 	}
-	them, err := c.ask(ctx)
+	them, missing, err := c.find(ctx)
 	if err != nil {
 		return err
 	}
-	them = running(them)
-	if several {
+	return errors.Join(c.explain(ctx, s, running(them), name), missing)
+}
+
+// explain asks those that run.
+func (c *explainCommand) explain(ctx context.Context, s *streams, them []*asked,
+	name message.Destination,
+) error {
+	if name.IsPattern() || name.IsComposite() {
 		return c.explainAll(ctx, s, them, name)
 	}
 	found, err := explained(ctx, them, c.Queue, c.Message)

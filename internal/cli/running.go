@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -25,13 +26,24 @@ type asked struct {
 	err   error  // why it cannot be asked
 }
 
-// ask gives the running brokers that are meant, at least one, and has heard whether they answer.
+// ask gives the running brokers that are meant, all of them, and has heard whether they answer.
 func (f brokerFlag) ask(ctx context.Context) ([]*asked, error) {
-	all, err := control.Running(ctx)
+	out, missing, err := f.find(ctx)
+	if err == nil {
+		err = missing
+	}
 	if err != nil {
 		return nil, err
 	}
-	var out []*asked
+	return out, nil
+}
+
+// find gives those of the brokers that are meant which run, at least one, and tells which do not.
+func (f brokerFlag) find(ctx context.Context) (out []*asked, missing, err error) {
+	all, err := control.Running(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, c := range all {
 		named := len(f.Broker) == 0 || slices.Contains(f.Broker, c.Name)
 		if named && (f.PID == 0 || c.PID == f.PID) {
@@ -44,19 +56,21 @@ func (f brokerFlag) ask(ctx context.Context) ([]*asked, error) {
 			for _, c := range all {
 				near = append(near, c.Name)
 			}
-			return nil, message.Errorf(message.Unavailable, "no broker named %s is running%s"+
-				" for this user; hopwire status lists those that are%s%s", name, f.process(),
-				elsewhereOf(name, control.Others()), nearest(name, near))
+			missing = errors.Join(missing, message.Errorf(message.Unavailable, "no broker named %s is"+
+				" running%s for this user; hopwire status lists those that are%s%s", name, f.process(),
+				elsewhereOf(name, control.Others()), nearest(name, near)))
 		}
 	}
 	switch {
+	case len(out) == 0 && missing != nil:
+		return nil, nil, missing
 	case len(out) == 0 && f.PID != 0:
-		return nil, message.Errorf(message.Unavailable, "no broker is running%s for this user;"+
+		return nil, nil, message.Errorf(message.Unavailable, "no broker is running%s for this user;"+
 			" hopwire status lists those that are", f.process())
 	case len(out) == 0:
-		return nil, message.Errorf(message.Unavailable,
-			"no broker is running for this user (looked in %s, which is below TMPDIR)%s; hopwire start"+
-				" FILE runs one", control.ListFolder(), beside(control.Others()))
+		return nil, nil, message.Errorf(message.Unavailable,
+			"no broker is running for this user (looked in %s%s)%s; hopwire start FILE runs one",
+			control.ListFolder(), whereTemp(), beside(control.Others()))
 	}
 	atOnce(ctx, out, func(ctx context.Context, a *asked) {
 		p, err := a.Ping(ctx)
@@ -64,7 +78,16 @@ func (f brokerFlag) ask(ctx context.Context) ([]*asked, error) {
 			a.waits = p.Waits
 		}
 	})
-	return out, ctx.Err()
+	return out, missing, ctx.Err()
+}
+
+// whereTemp is why the list of running brokers is looked for where it is: brokers that were started
+// with another TMPDIR are on another.
+func whereTemp() string {
+	if dir := os.Getenv("TMPDIR"); dir != "" {
+		return ", as TMPDIR is " + dir
+	}
+	return ", as TMPDIR is not set"
 }
 
 // process names the process that is meant, in an error.

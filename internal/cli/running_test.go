@@ -39,11 +39,19 @@ func TestABrokerThatHangsIsNamedAndTheOthersAreAsked(t *testing.T) {
 
 func TestSeveralBrokersCanBeNamed(t *testing.T) {
 	t.Setenv("TMPDIR", need.ShortDir(t))
-	for _, name := range []string{"a", "b", "c"} {
-		broker.Start(t, broker.Hopwire, broker.Options{Name: name})
+	var url string
+	for _, name := range []string{"c", "b", "a"} {
+		url = broker.Start(t, broker.Hopwire, broker.Options{Name: name}).URL()
 	}
+	expect(t, exitDone, "sent 1 message", "producer", "--brokerUrl", url, "--messageCount", "1", "Q")
 	expect(t, exitDone, `^broker a .*^broker c `, "status", "-b", "a", "-b", "c")
-	expect(t, exitUnavailable, `no broker named d`, "status", "-b", "a", "-b", "d")
+	expect(t, exitUnavailable, `^broker a .*\nhopwire: no broker named d is [^\n]*\n`+
+		`no broker named e is [^\n]*\n$`, "status", "-b", "d", "-b", "a", "-b", "e")
+	expect(t, exitUnavailable, `^hopwire: no broker named d is [^\n]*\n$`, "status", "-b", "d")
+	expect(t, exitUnavailable, `^\[\n  {.*"broker": "a",.*\n\]\nhopwire: no broker named d`, "status",
+		"--json", "-b", "a", "-b", "d")
+	expect(t, exitUnavailable, `^broker a  queue://Q: .*\nhopwire: no broker named d`, "explain", "-b",
+		"d", "-b", "a", "Q")
 }
 
 func TestBrokersOfOneNameAreToldApartByTheirProcess(t *testing.T) {
@@ -74,7 +82,7 @@ func TestWhoFindsNoBrokerSaysWhereItLooked(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	list := filepath.Join(dir, fmt.Sprintf("hopwire-%d", os.Getuid()))
-	expect(t, exitUnavailable, `no broker is running for this user \(looked in `+list+`,`, "status")
+	expect(t, exitUnavailable, `no broker is running for this user \(looked in `+list+`, as TMPDIR is `+dir+`\)`, "status")
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ const showsAll = "hopwire status --all"
 
 // Run prints how brokers stand.
 func (c *statusCommand) Run(ctx context.Context, s *streams) error {
-	them, err := c.ask(ctx)
+	them, missing, err := c.find(ctx)
 	if err != nil && c.JSON {
 		return errors.Join(printJSON(s.out, nil), err)
 	}
@@ -69,6 +69,7 @@ func (c *statusCommand) Run(ctx context.Context, s *streams) error {
 	all, err := every(ctx, them, func(ctx context.Context, a *asked) (*manage.Status, error) {
 		return a.Status(ctx)
 	})
+	err = errors.Join(missing, err)
 	inOrder(all)
 	if c.JSON {
 		return errors.Join(printJSON(s.out, all), err)
