@@ -304,12 +304,13 @@ var bridgeWords = map[bridge.EventKind]struct {
 	bridge.DemandNotDurable:  {slog.LevelWarn, "durable subscriber behind a bridge"},
 	bridge.AdvisoriesAborted: {slog.LevelWarn, "slow consumer aborted by the peer"},
 	bridge.Mirrored:          {slog.LevelWarn, "two bridges mirror each other"},
+	bridge.SameName:          {slog.LevelWarn, "two brokers have one name"},
 }
 
 // levelOf is the level of a bridge's event. States that others follow at once are for debugging.
 func levelOf(e bridge.Event) slog.Level {
 	switch {
-	case e.State == bridge.Degraded, e.State == bridge.Backoff:
+	case e.State == bridge.Degraded, e.State == bridge.Backoff, e.State == bridge.Gone:
 		return slog.LevelWarn
 	case e.Kind != bridge.StateChanged:
 	case e.State == bridge.Connecting, e.State == bridge.RemoteInfo, e.State == bridge.Resolving,

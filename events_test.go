@@ -336,7 +336,7 @@ func TestWhatIsHeldBackIsWrittenAtTheEnd(t *testing.T) {
 
 func TestABridgeThatWaitsAfterAFailureIsAWarning(t *testing.T) {
 	for state, want := range map[bridge.State]slog.Level{bridge.Backoff: slog.LevelWarn,
-		bridge.Degraded: slog.LevelWarn, bridge.Running: slog.LevelInfo,
+		bridge.Degraded: slog.LevelWarn, bridge.Gone: slog.LevelWarn, bridge.Running: slog.LevelInfo,
 		bridge.Stopped: slog.LevelInfo, bridge.Connecting: slog.LevelDebug} {
 		if got := levelOf(bridge.Event{Kind: bridge.StateChanged, State: state}); got != want {
 			t.Errorf("%s is told at %s, want %s", state, got, want)

@@ -301,6 +301,9 @@ func (b *Broker) bridges() []manage.Bridge {
 	for _, a := range b.home.Accepted() {
 		out = append(out, manage.FromBridge(a.Status(), b.loop.Mono()))
 	}
+	for _, a := range b.home.Away() {
+		out = append(out, manage.FromBridge(a.Status(), b.loop.Mono()))
+	}
 	return out
 }
 
@@ -407,6 +410,7 @@ func (b *Broker) ways(name message.Destination) []manage.ExplanationOfWay {
 		if x := manage.FromBridge(st, b.loop.Mono()); r == message.BridgeDown ||
 			st.State == bridge.Backoff {
 			w.State, w.Error, w.Attempt, w.NextTryMs = x.State, x.Error, x.Attempt, x.NextTryMs
+			w.SinceMs = x.SinceMs
 		}
 		out = append(out, w)
 	}
@@ -417,6 +421,10 @@ func (b *Broker) ways(name message.Destination) []manage.ExplanationOfWay {
 	for _, a := range b.home.Accepted() {
 		s := a.Status()
 		add(s.Name+" of "+s.Peer.Name, a.Explain(name), a.Said(name), s)
+	}
+	for _, a := range b.home.Away() {
+		s := a.Status()
+		add(s.Name+" of "+s.Peer.Name, a.Explain(name), "", s)
 	}
 	return out
 }

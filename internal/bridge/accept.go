@@ -15,6 +15,8 @@ type Acceptor struct {
 	bridge *Bridge
 	count  *counters
 	err    string
+	// replaced is set when a new connection of the same connector has taken the place of this one.
+	replaced bool
 }
 
 // Accept adopts a connection whose peer asked for a duplex bridge: info is the BrokerInfo that it
@@ -43,9 +45,11 @@ func (h *Home) Accept(l Link, hello Hello, info *message.BrokerInfo) (*Acceptor,
 				" connector %s of this broker is there, of another user", info.Name, hello.Remote,
 				a.opts.Name)
 		}
+		old.replaced = true
 		old.bridge.fail(message.Unavailable, "a new connection took its place")
 	}
 	h.accepted = append(h.accepted, a)
+	h.back(a.opts.Name, info.Name)
 	b := newBridge(h, &a.opts, l, hello, a.count)
 	a.bridge = b
 	b.accepted, b.duplex = true, true
@@ -84,6 +88,12 @@ func (a *Acceptor) ended(err error) {
 		a.err = err.Error()
 	}
 	a.home.accepted = slices.DeleteFunc(a.home.accepted, func(x *Acceptor) bool { return x == a })
+	a.replaced = a.replaced || slices.ContainsFunc(a.home.accepted, func(x *Acceptor) bool {
+		return x.opts.Name == a.opts.Name && x.bridge.peer.Name == a.bridge.peer.Name
+	})
+	if a.state() == Gone {
+		a.home.missed(a)
+	}
 	a.changed()
 }
 
@@ -94,6 +104,8 @@ func (a *Acceptor) changed() {
 func (a *Acceptor) state() State {
 	b := a.bridge
 	switch {
+	case b.phase == over && a.err != "" && !b.goodbye && !b.stopping && !a.replaced:
+		return Gone
 	case b.phase == over:
 		return Stopped
 	case b.stopping:
@@ -108,7 +120,8 @@ func (a *Acceptor) state() State {
 
 // Status tells how the half stands.
 func (a *Acceptor) Status() Status {
-	s := Status{Name: a.opts.Name, State: a.state(), Error: a.err, Since: a.bridge.began}
+	s := Status{Name: a.opts.Name, URI: a.bridge.hello.Remote, State: a.state(), Error: a.err,
+		Since: a.bridge.began}
 	a.bridge.fill(&s)
 	a.count.fill(&s)
 	return s

@@ -52,6 +52,7 @@ type Bridge struct {
 	duplex   bool
 	phase    phase
 	stopping bool
+	goodbye  bool    // the peer said that it shuts down
 	proven   bool    // the peer acted on our login, so that a complaint is about something else
 	closing  *demand // the home broker closes this one itself
 	began    time.Duration
@@ -143,6 +144,7 @@ func (b *Bridge) Receive(c message.Command) {
 	case *message.KeepAliveInfo:
 		b.ping.back() // those that ask for an answer get it from the link
 	case *message.ShutdownInfo:
+		b.goodbye = true
 		b.fail(message.Unavailable, "the peer shut down")
 	case *message.ConnectionError:
 		b.connectionError(c)
@@ -203,6 +205,8 @@ func (b *Bridge) connectionError(c *message.ConnectionError) {
 	switch {
 	case b.phase == awaitingInfo:
 		b.fail(kindOf(x), "the peer refused the connection: %s%s", text, b.opts.loginCure(x))
+	case strings.Contains(x.Class, "InvalidClientID") && b.proven:
+		b.fail(kindOf(x), "the peer ended the link: %s", text)
 	case aboutAdvisories(text):
 		b.mayNotRead(text)
 	case !b.proven:
@@ -243,6 +247,12 @@ func (b *Bridge) introduced(info *message.BrokerInfo) {
 		b.count.add(message.SelfConnect)
 		b.end(selfConnect(b.opts.Name, b.hello.Remote))
 		return
+	}
+	if info.Name == b.self.Name {
+		b.count.add(message.SameName)
+		b.event(Event{Kind: SameName, Reason: message.SameName, Text: "the broker at " +
+			b.hello.Remote + " (" + string(info.ID) + ") is called " + info.Name + " as this one (" +
+			string(b.self.ID) + "); give each broker of a network its own brokerName"})
 	}
 	remote := 2
 	if b.duplex {

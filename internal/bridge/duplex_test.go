@@ -137,7 +137,7 @@ func TestAcceptorStartsItsHalfWithTheInitiatorsSettings(t *testing.T) {
 	w.demands("queue://S")
 	a.Down(nil)
 	w.demands()
-	if len(w.h.Accepted()) != 0 || a.Status().State != Stopped {
+	if len(w.h.Accepted()) != 0 || a.Status().State != Gone {
 		t.Error("the half outlives its connection")
 	}
 }
@@ -216,7 +216,7 @@ func TestAcceptorAnswersAboutDoubtsAndAsksItsOwn(t *testing.T) {
 		t.Errorf("state %v", a.Status().State)
 	}
 	a.Receive(&message.ControlCommand{Command: "hopwire/1 nonsense 1"})
-	if a.Status().State != Stopped {
+	if a.Status().State != Gone {
 		t.Error("talk that makes no sense ends the link")
 	}
 }

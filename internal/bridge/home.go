@@ -31,6 +31,7 @@ type Home struct {
 	selectors func(text string) (Selector, error)
 	bridges   []*Bridge // live links, in order of their making
 	accepted  []*Acceptor
+	away      []*Away // by Since, the first first
 	// connectors are all that were made, in the order of their making.
 	connectors []*Connector
 	seeds      int

@@ -13,7 +13,8 @@ import (
 // State is where a connector stands.
 type State uint8
 
-// The states of a connector. Any failure leads to Backoff; only Stop leads to Stopped.
+// The states of a connector, and of a bridge that a peer made. Any failure leads a connector to
+// Backoff, and the bridge of a peer to Gone; only Stop, or the peer's good-bye, leads to Stopped.
 const (
 	New        State = iota
 	Connecting       // dialling, and both WireFormatInfos
@@ -24,10 +25,11 @@ const (
 	Backoff
 	Stopping // answers are outstanding
 	Stopped
+	Gone // the peer's, without a word; it is the peer's to come back
 )
 
 var stateNames = [...]string{"NEW", "CONNECTING", "REMOTE_INFO", "RESOLVING", "RUNNING",
-	"DEGRADED", "BACKOFF", "STOPPING", "STOPPED"}
+	"DEGRADED", "BACKOFF", "STOPPING", "STOPPED", "AWAY"}
 
 func (s State) String() string { return stateNames[s] }
 
@@ -49,6 +51,7 @@ const (
 	DemandNotDurable                   // Destination, Text: forwarded to a durable only while linked
 	AdvisoriesAborted                  // Reason, Text: the peer closed the consumer of advisories
 	Mirrored                           // Text: the peer bridges to this broker as well
+	SameName                           // Text: another broker has this one's name
 )
 
 // Event is something that a log, a metric or an operator wants to know.
@@ -121,7 +124,7 @@ type DemandRow struct {
 // Status is a connector, or the accepting half of a duplex one, at one moment.
 type Status struct {
 	Name      string
-	URI       string // linked to, else tried now or next
+	URI       string // linked to, else tried now or next; of an accepted one where it came from
 	Addresses int    // that are tried in turn
 	State     State
 	Error     string // why the last link ended, or was not made, and where

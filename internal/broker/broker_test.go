@@ -123,9 +123,19 @@ func TestTwoBrokersOfOneNameAreToldOf(t *testing.T) {
 	twin := peerNamed("a", "1")
 	twin.ID = "ID:another"
 	h.connect("l3", "nc_a_outbound", "u", twin)
+	if h.b.Status().Counts.Reasons[message.SameName] != 1 {
+		t.Error("it is not counted")
+	}
 	if len(warned) != 1 || !strings.Contains(warned[0], "ID:another") ||
 		!strings.Contains(warned[0], "brokerName") {
 		t.Errorf("warned: %q", warned)
+	}
+	ours := peerNamed(h.b.opt.Name, "1")
+	ours.ID = "ID:not ours"
+	h.connect("l4", "nc_b_outbound", "u", ours)
+	if len(warned) != 2 || !strings.Contains(warned[1], "as this one") ||
+		h.b.Status().Counts.Reasons[message.SameName] != 2 {
+		t.Errorf("of one that has this broker's name is told: %q", warned)
 	}
 }
 

@@ -91,12 +91,15 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 	}
 	for _, o := range old {
 		if c.network && o.peer.ID != c.peer.ID {
-			b.tell(Event{Kind: PeerWarning, Of: c.peer.Name, Text: "two brokers are called " + c.peer.Name +
-				", or one lost its data folder: " + string(c.peer.ID) + " at " + c.remote.Address +
-				" takes the link of " + string(o.peer.ID) + " at " + o.remote.Address +
-				"; give each its own brokerName"})
+			b.sameName(c, o)
 		}
 		o.close("taken over by a new connection of the same client")
+	}
+	if c.network && c.peer.Name == b.opt.Name {
+		b.counts.Reasons[message.SameName]++
+		b.tell(Event{Kind: PeerWarning, Reason: message.SameName, Of: c.peer.Name,
+			Text: "the broker at " + c.remote.Address + " (" + string(c.peer.ID) + ") is called " +
+				c.peer.Name + " as this one; give each broker of a network its own brokerName"})
 	}
 	kept := *info
 	kept.Password = ""
@@ -107,6 +110,18 @@ func (c *Connection) admit(info *message.ConnectionInfo) error {
 	b.clientIDs[c.clientID] = c
 	c.sessions[message.SessionID{Connection: c.id, Value: -1}] = true
 	return nil
+}
+
+// sameName tells of a connection of a peer that ends that of another broker with its name, here and
+// to who loses it.
+func (b *Broker) sameName(c, old *Connection) {
+	b.counts.Reasons[message.SameName]++
+	text := "two brokers are called " + c.peer.Name + ", or one lost its data folder: " +
+		string(c.peer.ID) + " at " + c.remote.Address + " takes the link of " + string(old.peer.ID) +
+		" at " + old.remote.Address + "; give each its own brokerName"
+	b.tell(Event{Kind: PeerWarning, Reason: message.SameName, Of: c.peer.Name, Text: text})
+	old.out.Send(&message.ConnectionError{Exception: message.Exception(
+		message.Errorf(message.InvalidClientID, "%s", text))})
 }
 
 // replaces gives the connections that a new one ends, each of the same principal: the one with its

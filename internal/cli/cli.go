@@ -1,5 +1,3 @@
-// Package cli is the command line: hopwire start, status, explain and the others, as structs that
-// kong fills from arguments.
 package cli
 
 import (

@@ -255,6 +255,9 @@ func (c *explainCommand) print(out io.Writer, x *manage.Explanation) {
 		if w.State == bridge.Stopped.String() {
 			why = append(why, "it is "+w.State)
 		}
+		if w.State == bridge.Gone.String() {
+			why = append(why, "the peer has been AWAY for "+age(w.SinceMs))
+		}
 		if w.Error != "" {
 			why = append(why, lastTry(w.State, w.Error, w.Attempt, w.NextTryMs)...)
 		}

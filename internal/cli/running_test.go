@@ -48,8 +48,8 @@ func TestSeveralBrokersCanBeNamed(t *testing.T) {
 	expect(t, exitUnavailable, `^broker a .*\nhopwire: no broker named d is [^\n]*\n`+
 		`no broker named e is [^\n]*\n$`, "status", "-b", "d", "-b", "a", "-b", "e")
 	expect(t, exitUnavailable, `^hopwire: no broker named d is [^\n]*\n$`, "status", "-b", "d")
-	expect(t, exitUnavailable, `^\[\n  {.*"broker": "a",.*\n\]\nhopwire: no broker named d`, "status",
-		"--json", "-b", "a", "-b", "d")
+	expect(t, exitUnavailable, `^\[\n  {.*"broker": "a",.*\n\]\nhopwire: no broker named d`,
+		"status", "--json", "-b", "a", "-b", "d")
 	expect(t, exitUnavailable, `^broker a  queue://Q: .*\nhopwire: no broker named d`, "explain", "-b",
 		"d", "-b", "a", "Q")
 }
@@ -82,7 +82,8 @@ func TestWhoFindsNoBrokerSaysWhereItLooked(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	list := filepath.Join(dir, fmt.Sprintf("hopwire-%d", os.Getuid()))
-	expect(t, exitUnavailable, `no broker is running for this user \(looked in `+list+`, as TMPDIR is `+dir+`\)`, "status")
+	expect(t, exitUnavailable, `no broker is running for this user \(looked in `+list+`, as TMPDIR`+
+		` is `+dir+`\)`, "status")
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

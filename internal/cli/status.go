@@ -355,6 +355,9 @@ func bridgeNote(b *manage.Bridge, all bool) string {
 	if len(b.Passed) > 0 && all {
 		notes = append(notes, "passed over "+reasonList(b.Passed))
 	}
+	if b.State == bridge.Gone.String() {
+		notes = append(notes, "for "+age(b.SinceMs)+", without a word")
+	}
 	if b.Unseen != "" {
 		notes = append(notes, b.Unseen)
 	}

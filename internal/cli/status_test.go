@@ -295,3 +295,23 @@ func TestQueuesThatWaitForTheSameReasonsShareALine(t *testing.T) {
 		t.Errorf("%q and %q", a, b)
 	}
 }
+
+func TestABridgeThatIsAwaySaysSinceWhenAndWhereItWas(t *testing.T) {
+	var out strings.Builder
+	printStatus(&out, &manage.Status{Broker: "hub", Bridges: []manage.Bridge{{Name: "up",
+		State: "AWAY", Peer: "shop1", URI: "tcp://10.0.0.7:41200", Duplex: true, Accepted: true,
+		SinceMs: 90_000, Received: 7, Error: "tcp://10.0.0.7:41200: the peer reset the connection"}}},
+		statusView{})
+	want := `bridge  up  <-> shop1 (tcp://10.0.0.7:41200)  AWAY  forwarded 0, received 7; for 1m30s,` +
+		` without a word; last: tcp://10.0.0.7:41200: the peer reset the connection`
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("status says\n%s\nwant\n%s", out.String(), want)
+	}
+	out.Reset()
+	new(explainCommand).print(&out, &manage.Explanation{Ways: []manage.ExplanationOfWay{
+		{Bridge: "up of shop1", Reason: "BRIDGE_DOWN", State: "AWAY", SinceMs: 90_000, Error: "cut"}}})
+	if want := "bridge up of shop1 takes none: BRIDGE_DOWN; the peer has been AWAY for 1m30s; last:" +
+		" cut\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("explain says\n%s\nwant\n%s", out.String(), want)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -51,10 +52,12 @@ func newHouseAt(t testing.TB, name, options string) *house {
 	h := &house{t: t, name: name, loop: loop.New()}
 	group := rungroup.New(context.Background())
 	committer := store.NewCommitter(mem.New(), h.loop.Post)
-	h.broker = broker.New(h.loop, committer, nil, broker.Options{
-		Name: name, Persistent: true,
-		Advisories: true,
-	})
+	own, _, twin := strings.Cut(name, "+") // what is behind + tells brokers of one name apart
+	o := broker.Options{Name: own, Persistent: true, Advisories: true}
+	if twin {
+		o.ID = message.BrokerID("ID:" + name)
+	}
+	h.broker = broker.New(h.loop, committer, nil, o)
 	h.loop.OnTurn(h.broker.EndTurn)
 	hub := wire.NewHub(h.loop)
 	h.home = bridge.NewHome(bridge.Config{

@@ -2,9 +2,12 @@ package link
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"hopwire/internal/bridge"
+	"hopwire/internal/message"
 )
 
 func TestMessagesCrossALinkToWhereTheConsumerIs(t *testing.T) {
@@ -79,5 +82,34 @@ func TestAHopwirePeerIsKnown(t *testing.T) {
 		if s := a.connector.Status(); s.Peer.ID != b.broker.Info().ID {
 			t.Errorf("the peer is %+v", s.Peer)
 		}
+	})
+}
+
+// A broker that loses its link to another of its name hears why, whichever kind its bridge is.
+func TestWhoLosesItsLinkToANamesakeIsToldWhy(t *testing.T) {
+	for _, duplex := range []bool{false, true} {
+		hub, one, two := newHouse(t, "hub"), newHouse(t, "shop+1"), newHouse(t, "shop+2")
+		change := func(o *bridge.Options) { o.Name, o.Duplex = "up", duplex }
+		one.connect(hub.uri(), change)
+		one.until4(bridge.Running)
+		two.connect(hub.uri(), change)
+		one.until("the first knows why", func() bool {
+			return strings.Contains(one.connector.Status().Error,
+				"the peer ended the link: two brokers are called shop")
+		})
+		hub.ask(func() {
+			if n := hub.broker.Status().Counts.Reasons[message.SameName]; n == 0 {
+				t.Error("the hub does not count it")
+			}
+		})
+	}
+}
+
+func TestABrokerOfItsHubsNameIsTold(t *testing.T) {
+	hub, shop := newHouse(t, "hub"), newHouse(t, "hub+2")
+	shop.connect(hub.uri(), nil)
+	shop.until("it is counted", func() bool {
+		return slices.Contains(shop.connector.Status().Counts,
+			bridge.Count{Reason: message.SameName, N: 1})
 	})
 }

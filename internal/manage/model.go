@@ -153,7 +153,7 @@ type Transaction struct {
 // Bridge is one network bridge, made by us or by a peer.
 type Bridge struct {
 	Name      string            `json:"name"`
-	URI       string            `json:"uri"`       // linked to, else tried now or next
+	URI       string            `json:"uri"`       // linked to, else tried now or next, or linked from
 	Addresses int               `json:"addresses"` // that are tried in turn
 	State     string            `json:"state"`
 	Error     string            `json:"error,omitempty"`  // with the address that it happened at
@@ -265,8 +265,9 @@ type ExplanationOfWay struct {
 	Bridge string `json:"bridge"`
 	Reason string `json:"reason"`
 	Text   string `json:"text,omitempty"` // what the peer or this broker says about it
-	// State, Error, Attempt and NextTryMs are the bridge's while it is down or in BACKOFF.
+	// State, SinceMs, Error, Attempt and NextTryMs are the bridge's while it is down or in BACKOFF.
 	State     string `json:"state,omitempty"`
+	SinceMs   int64  `json:"sinceMs,omitempty"` // in that state
 	Error     string `json:"error,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
 	NextTryMs int64  `json:"nextTryMs,omitempty"`

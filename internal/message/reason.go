@@ -44,6 +44,7 @@ const (
 	FrameSlow            Reason = "FRAME_SLOW"
 	DuplexMirror         Reason = "DUPLEX_MIRROR"
 	SelfConnect          Reason = "SELF_CONNECT"
+	SameName             Reason = "SAME_NAME"
 	NoConsumer           Reason = "NO_CONSUMER"
 	InFlight             Reason = "IN_FLIGHT"
 	NotDurable           Reason = "NOT_DURABLE"

@@ -63,6 +63,7 @@ var reasonTexts = map[Reason]reasonText{
 		"consumers, disk space, or a larger tempUsage",
 	},
 	SelfConnect: {"a bridge leads back here", ""},
+	SameName:    {"two brokers of the network have one name", ""},
 	LinkFull: {
 		"the client or peer does not read what waits for it",
 		"the client or peer, when it reads what waits for it",
