@@ -66,5 +66,15 @@ func (b *Browser) take() (m *Message, over bool, err error) {
 	return d.received(), false, err
 }
 
+// Cut reports, after io.EOF, whether there are messages that the browser would have seen if it were
+// not for the maxBrowsePageSize of the queue's policy. It is not known of brokers but Hopwire.
+func (b *Browser) Cut() (cut, known bool) {
+	k := b.consumer
+	c := k.session.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return k.cut, k.nulls > 0 && c.link != nil && c.link.own
+}
+
 // Close ends browsing.
 func (b *Browser) Close() error { return b.consumer.Close() }

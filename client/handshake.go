@@ -116,6 +116,9 @@ func (c *Conn) greet(conn net.Conn, e endpoint) (*link, error) {
 	if l.format, err = openwire.Negotiate(hello, peer); err != nil {
 		return l, err
 	}
+	if theirs, err := peer.Options(); err == nil {
+		l.own = theirs.ProviderName == e.hello.ProviderName
+	}
 	limit := int64(0)
 	if e.hello.MaxFrameSizeEnabled {
 		limit = e.hello.MaxFrameSize

@@ -24,6 +24,7 @@ type link struct {
 	addr   string
 	conn   net.Conn
 	format openwire.Format
+	own    bool // the peer is a Hopwire broker
 	frames *openwire.FrameReader
 	dec    *openwire.Decoder
 	batch  [][]byte // frames read and not decoded yet

@@ -17,6 +17,7 @@ type browse struct {
 	next  []*queue.Copy // of todo[0], to be shown before the view goes on
 	total int
 	limit int  // 0 is none
+	cut   bool // there is more than limit
 	pulls int  // of a browser without prefetch: how many more it wants
 	read  bool // a page is on its way
 	later bool // the walk goes on by itself
@@ -71,7 +72,11 @@ func (b *browse) more() {
 
 func (b *browse) end() {
 	b.done, b.todo, b.view, b.next = true, nil, nil, nil
-	b.s.conn.out.Send(&message.MessageDispatch{Consumer: b.s.info.ID})
+	mark := &message.MessageDispatch{Consumer: b.s.info.ID}
+	if b.cut {
+		mark.RedeliveryCounter = 1 // Hopwire's client reads it, others look at no field of the mark
+	}
+	b.s.conn.out.Send(mark)
 }
 
 // acked takes a browser's acknowledgement: it removes nothing and makes room.
@@ -94,9 +99,6 @@ func (b *browse) walk() {
 			b.goOn()
 			return
 		}
-		if b.limit > 0 && b.total >= b.limit {
-			b.todo, b.view, b.next = nil, nil, nil
-		}
 		if len(b.todo) == 0 {
 			b.end()
 			return
@@ -107,6 +109,11 @@ func (b *browse) walk() {
 			if !b.wants(c) {
 				b.next = b.next[1:]
 				continue
+			}
+			if b.limit > 0 && b.total >= b.limit {
+				b.cut = true
+				b.end()
+				return
 			}
 			if !b.room() {
 				return

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/policy"
 )
 
 // browse opens a browser.
@@ -180,6 +181,32 @@ func TestABrowserSeesNothingOfACommitThatIsOnItsWay(t *testing.T) {
 		g.browse("g", q, 10)
 		if got := numbers(g); got != "1 1 2" {
 			t.Errorf("commit %d: after it, the browser gets %q", how, got)
+		}
+	}
+}
+
+// The end mark of a browser says whether there is more than it may see.
+func TestABrowserIsToldThatItsPageWasCut(t *testing.T) {
+	for _, c := range []struct {
+		limit, have int64
+		cut         int32
+	}{{0, 5, 0}, {5, 5, 0}, {5, 6, 1}, {400, 401, 1}} {
+		q := queueNamed("q")
+		h := open(t, filled(t, q, c.have).disk, func(o *Options) {
+			e := policy.NewEntry()
+			e.MaxBrowsePageSize = int(c.limit)
+			o.Policies = &policy.Map{Default: e}
+		})
+		g := h.connect("g", "g", "", nil)
+		g.browse("g", q, 1000)
+		last, _ := g.sent[len(g.sent)-1].(*message.MessageDispatch)
+		want := c.have
+		if c.limit > 0 {
+			want = min(want, c.limit)
+		}
+		if int64(len(g.got)) != want || last == nil || last.Message != nil ||
+			last.RedeliveryCounter != c.cut {
+			t.Errorf("limit %d of %d: %d came, the end is %+v", c.limit, c.have, len(g.got), last)
 		}
 	}
 }

@@ -31,8 +31,8 @@ type browseCommand struct {
 	Count    bool     `help:"Print only how many messages there are."`
 }
 
-// pageSize is the maxBrowsePageSize of a policyEntry that does not set it. Who sees fewer sees all,
-// as a rule.
+// pageSize is the maxBrowsePageSize of a policyEntry of ActiveMQ that does not set it. Who sees fewer
+// sees all, as a rule.
 const pageSize = 400
 
 // Run shows the messages of queues without taking them.
@@ -66,18 +66,15 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 			terminal.Fprintf(s.out, "%s does not exist on this broker\n", name)
 			continue
 		}
-		n, seen, err := c.browse(ctx, session, q, s.out)
+		n, cut, err := c.browse(ctx, session, q, s.out)
 		if shown += n; ctx.Err() != nil {
 			return interruptedError{"saw " + plural.Of(shown, "message")}
 		}
 		if err != nil {
 			return err
 		}
-		page := ""
-		if seen >= pageSize {
-			page = "; there may be more: the broker shows at most maxBrowsePageSize"
-		}
-		terminal.Fprintf(s.out, "%s: %s%s\n", name, plural.Of(n, "message"), page)
+		least := mark(cut != "", "at least ")
+		terminal.Fprintf(s.out, "%s: %s%s%s\n", name, least, plural.Of(n, "message"), cut)
 	}
 	return nil
 }
@@ -107,22 +104,22 @@ func (c *browseCommand) queues() ([]*client.Destination, error) {
 	return out, nil
 }
 
-// browse shows one queue and counts what it showed, and what it saw.
+// browse shows one queue and counts what it showed, and tells why that may not be all.
 func (c *browseCommand) browse(ctx context.Context, session *client.Session,
 	queue *client.Destination, out io.Writer,
-) (n, seen int, err error) {
+) (n int, cut string, err error) {
 	excluded := map[string]bool{}
 	for _, x := range c.Exclude {
-		err := each(ctx, session, queue, selector([]string{x}), func(m *client.Message) error {
+		_, err := each(ctx, session, queue, selector([]string{x}), func(m *client.Message) error {
 			excluded[m.ID] = true
 			return nil
 		})
 		if err != nil {
-			return 0, 0, err
+			return 0, "", err
 		}
 	}
-	err = each(ctx, session, queue, selector(c.Select), func(m *client.Message) error {
-		if seen++; excluded[m.ID] {
+	cut, err = each(ctx, session, queue, selector(c.Select), func(m *client.Message) error {
+		if excluded[m.ID] {
 			return nil
 		}
 		if n++; c.Count {
@@ -130,27 +127,34 @@ func (c *browseCommand) browse(ctx context.Context, session *client.Session,
 		}
 		return c.show(out, m)
 	})
-	return n, seen, err
+	return n, cut, err
 }
 
-// each calls f with the messages of a queue that a selector fits.
+// each calls f with the messages of a queue that a selector fits, and tells why these may not be
+// all.
 func each(ctx context.Context, session *client.Session, queue *client.Destination, selector string,
 	f func(*client.Message) error,
-) error {
+) (cut string, err error) {
 	b, err := session.Browser(ctx, queue, client.WithSelector(selector))
 	if err != nil {
-		return err
+		return "", err
 	}
-	for {
+	for seen := 0; ; seen++ {
 		m, err := b.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return b.Close()
+			switch more, known := b.Cut(); {
+			case more:
+				cut = "; the queue's policy lets a browser see no more (maxBrowsePageSize)"
+			case !known && seen >= pageSize:
+				cut = "; the broker may let a browser see no more (maxBrowsePageSize)"
+			}
+			return cut, b.Close()
 		}
 		if err == nil {
 			err = f(m)
 		}
 		if err != nil {
-			return errors.Join(err, b.Close())
+			return "", errors.Join(err, b.Close())
 		}
 	}
 }
@@ -201,8 +205,10 @@ func like(term string) string {
 func (c *browseCommand) show(out io.Writer, m *client.Message) error {
 	var lines []string
 	add := func(part, name string, value terminal.Text) {
-		if len(c.Parts) > 0 && !slices.Contains(c.Parts, part) ||
-			len(c.View) > 0 && !slices.Contains(c.View, name) {
+		asked := slices.Contains(c.Parts, part)
+		// A body has no name of its own: who asks for it gets it, whatever else is named.
+		named := slices.Contains(c.View, name) || part == "body" && asked
+		if len(c.Parts) > 0 && !asked || len(c.View) > 0 && !named {
 			return
 		}
 		lines = append(lines, fmt.Sprintf("%-6s  %s = %s", part, terminal.Safe(name), value))

@@ -65,9 +65,10 @@ func TestWhoNamesABrokerToAClientIsToldOfItsAddress(t *testing.T) {
 }
 
 func TestBrowseCounts(t *testing.T) {
-	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "one"})
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "one",
+		Policy: `<policyEntry queue="FEW" maxBrowsePageSize="3"/>`})
 	at := "--brokerUrl=" + b.URL()
-	for q, n := range map[string]string{"Q": "5", "MANY": "400"} {
+	for q, n := range map[string]string{"Q": "5", "MANY": "400", "FEW": "4"} {
 		expect(t, exitDone, `sent `+n+` messages`, "producer", at, q, "--messageCount", n)
 	}
 	expect(t, exitDone, `sent 1 messages?`, "producer", at, "Q", "--messageCount", "1",
@@ -76,10 +77,16 @@ func TestBrowseCounts(t *testing.T) {
 		"browse", at, "--count", "Q", "NO")
 	expect(t, exitDone, `^queue://Q: 1 message\n$`, "browse", at, "--count", "Q", "--msgsel",
 		"JMSPriority = 7")
+	const cut = `; the queue's policy lets a browser see no more \(maxBrowsePageSize\)\n$`
+	expect(t, exitDone, `^queue://FEW: at least 3 messages`+cut, "browse", at, "--count", "FEW")
 	for _, counts := range [][]string{{"--count"}, {"-Vheader", "--view=NONE"}} {
-		expect(t, exitDone, `^queue://MANY: 400 messages; there may be more: the broker shows at most`+
-			` maxBrowsePageSize$`, append([]string{"browse", at, "MANY"}, counts...)...)
+		expect(t, exitDone, `^\s*queue://MANY: 400 messages\n$`, append([]string{"browse", at, "MANY"},
+			counts...)...)
 	}
+	expect(t, exitDone, `^body    JMSText = test message: 0\n\n.*\nqueue://Q: 6 messages\n$`, "browse",
+		at, "Q", "-V", "body", "--view", "JMSType")
+	expect(t, exitDone, `^header  JMSPriority = 7\nbody    JMSText = .*\nqueue://Q: 1 message\n$`,
+		"browse", at, "Q", "-Vheader", "-Vbody", "--view", "JMSPriority", "--msgsel", "JMSPriority = 7")
 }
 
 func TestAConsumerThatGetsFewerThanAskedFails(t *testing.T) {

@@ -29,17 +29,6 @@ func TestATopicsSubscriptionsAreExplained(t *testing.T) {
 	expect(t, exitFailed, `no running broker has queue NONE \(asked: b\)`, "explain", "NONE")
 }
 
-func TestBrowseSaysThatABrokerShowsAPage(t *testing.T) {
-	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b"})
-	expect(t, exitDone, `sent 401`, "producer", "--brokerUrl", b.URL(), "--messageCount", "401", "Q")
-	out, _ := play(t, "browse", "--amqurl", b.URL(), "Q")
-	want := "\nqueue://Q: 401 messages; there may be more: the broker shows at most" +
-		" maxBrowsePageSize\n"
-	if !strings.HasSuffix(out, want) {
-		t.Errorf("browse ends with %q, want %q", out[max(0, len(out)-200):], want)
-	}
-}
-
 func TestWhatWasRefusedStandsBelowWhatWaits(t *testing.T) {
 	var out strings.Builder
 	new(explainCommand).print(&out, &manage.Explanation{Broker: "b",

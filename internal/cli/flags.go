@@ -179,7 +179,11 @@ func dial(ctx context.Context, uri, user, password, clientID string, errOut io.W
 		defer w.leave()
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
 		defer cancel()
-		if err := conn.Close(ctx); err != nil {
+		err := conn.Close(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("the broker did not answer the good-bye within %s", farewell)
+		}
+		if err != nil {
 			terminal.Fprintln(errOut, "hopwire:", err)
 		}
 	}, nil

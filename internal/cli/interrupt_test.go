@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"hopwire/test/interop/broker"
 	"hopwire/test/wait"
@@ -60,6 +61,39 @@ func TestACommandThatIsInterruptedSaysInALineWhatItDid(t *testing.T) {
 		if has := b.Queue(queue).Size; c.args[0] == "producer" &&
 			!strings.Contains(said, fmt.Sprintf(" %d messages ", has)) {
 			t.Errorf("%q says %s, and %s has %d", c.args, said, queue, has)
+		}
+	}
+}
+
+// What was sent and not answered is neither confirmed nor not there.
+func TestAProducerThatIsInterruptedTellsWhatWasNotAnswered(t *testing.T) {
+	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b", Persistent: true})
+	for _, c := range []struct{ queue, more, batch string }{
+		{"Q", `[1-9]\d* more w\w+`, "0"}, {"T", `2 more were`, "2"},
+	} {
+		var out wait.Output
+		done := make(chan int)
+		go func() {
+			done <- Main([]string{"producer", "--brokerUrl=" + b.URL(), "--sleep", "5",
+				"--transactionBatchSize", c.batch, c.queue}, strings.NewReader(""), &out, &out)
+		}()
+		wait.For(t, patience, "begun", func() (string, bool) {
+			return out.String(), b.Queue(c.queue).Size > 0
+		})
+		b.Pause()
+		paused := time.Now()
+		wait.For(t, patience, "some are sent and not answered", func() (string, bool) {
+			return out.String(), time.Since(paused) > 40*5*time.Millisecond
+		})
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		code := <-done
+		b.Resume()
+		want := `^hopwire: the broker did not answer the good-bye within 5s\nhopwire: interrupted; the` +
+			` broker confirmed [1-9]\d* messages to queue://` + c.queue + `; ` + c.more + ` sent and not answered: they may come in\n`
+		if code != exitFailed || !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("exits with %d and says\n%s\nwant %s", code, out.String(), want)
 		}
 	}
 }

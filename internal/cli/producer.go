@@ -58,6 +58,7 @@ type producerCommand struct {
 	Undated    yesNo   `name:"disableMessageTimestamp" help:"Leave timestamps to the broker."`
 
 	asked questions
+	open  atomic.Int64 // messages that are sent, or committed, and of which nothing was heard
 }
 
 // questions counts what the broker was asked, sends and commits, and its answers.
@@ -150,8 +151,13 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	})
 	if ctx.Err() != nil {
-		return interruptedError{fmt.Sprintf("the broker confirmed %s to %s",
-			plural.Of(all.Load(), "message"), client.FormatDestination(to))}
+		done := fmt.Sprintf("the broker confirmed %s to %s", plural.Of(all.Load(), "message"),
+			client.FormatDestination(to))
+		if n := c.open.Load(); n > 0 {
+			done += fmt.Sprintf("; %d more %s sent and not answered: they may come in", n,
+				plural.Form(n, "was", "were"))
+		}
+		return interruptedError{done}
 	}
 	return err
 }
@@ -225,18 +231,26 @@ func (c *producerCommand) send(ctx context.Context, conn *client.Conn, to *clien
 	refused := make(chan error, 1)
 	for i := range c.Count {
 		c.asked.asked.Add(1)
+		c.open.Add(1)
 		err = producer.SendAsync(ctx, c.message(i), func(err error) {
 			c.asked.answered.Add(1)
-			if err == nil {
+			var no *client.BrokerError
+			switch {
+			case err == nil:
+				c.open.Add(-1)
 				taken.Add(1)
 				return
+			case errors.As(err, &no):
+				c.open.Add(-1)
 			}
 			select {
 			case refused <- err:
 			default:
 			}
 		})
-		if err == nil {
+		if err != nil {
+			c.open.Add(-1) // it was not sent
+		} else {
 			err = pause(ctx, c.Sleep.Duration)
 		}
 		if err != nil || len(refused) > 0 {
@@ -266,7 +280,13 @@ func (c *producerCommand) sendBatches(ctx context.Context, session *client.Sessi
 			return committed, err
 		}
 		if open++; open == int64(c.Batch) || i == c.Count-1 {
-			if err := c.asked.of(func() error { return session.Commit(long) }); err != nil {
+			c.open.Add(open)
+			err := c.asked.of(func() error { return session.Commit(long) })
+			var no *client.BrokerError
+			if err == nil || errors.As(err, &no) {
+				c.open.Add(-open)
+			}
+			if err != nil {
 				return committed, err
 			}
 			committed, open = committed+open, 0

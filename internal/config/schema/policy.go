@@ -185,7 +185,8 @@ var policyAttributes = []Attribute{
 	attr("storeUsageHighWaterMark", Percent, "100", Honoured, "store use that holds producers"),
 	attr("minimumMessageSize", Size, "1024", Later, "what a message counts at least"),
 	attr("maxPageSize", Int, "200", Tolerated, "messages paged in at a time").from(1),
-	attr("maxBrowsePageSize", Int, "400", Honoured, "most messages a browser sees").from(0),
+	attr("maxBrowsePageSize", Int, "400", Honoured, "most messages a browser sees, 0 all;"+
+		" where no policyEntry takes the queue it sees all, as in ActiveMQ").from(0),
 	attr("maxExpirePageSize", Int, "400", Tolerated,
 		"messages looked at in a search for expired").from(1),
 	attr("expireMessagesPeriod", Millis, "30000", Honoured,
