@@ -145,10 +145,10 @@ func overrides(refused []config.Notice) []string {
 	return out
 }
 
-// Folder is where the store will be, "" for none.
+// Folder is where the store will be, as an absolute path, "" for none.
 func (s *Setup) Folder() string {
 	if c := s.config.Broker(); !c.Persistence.Memory {
-		return c.Persistence.Directory
+		return absolute(c.Persistence.Directory)
 	}
 	return ""
 }
@@ -232,7 +232,7 @@ func (s *Setup) openStore(ctx context.Context, c *config.Broker,
 		return mem.New(), fresh, nil
 	}
 	slave := newSlave(ctx, s)
-	st, err := disk.Open(slave.ctx, disk.Options{Dir: c.Persistence.Directory,
+	st, err := disk.Open(slave.ctx, disk.Options{Dir: s.Folder(),
 		LimitBytes: storeLimit(c), NoWait: s.options.NoWait, OnWait: slave.wait, OnFatal: fatal,
 		OnFull:    slave.full,
 		OnRoom:    func() { s.options.Log.Warn("the store has room again") },

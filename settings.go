@@ -145,6 +145,30 @@ func tempLimit(c *config.Broker) int64 {
 	return limit(l, cmp.Or(disk.Capacity(c.Persistence.SpoolDirectory), fallbackDiskBytes))
 }
 
+// Limits are what a broker's messages may take of memory and disks, in bytes; 0 is no limit.
+type Limits struct {
+	MemoryBytes int64
+	OfHeap      int   // percent of HeapBytes that MemoryBytes is; 0 when the file says bytes
+	HeapBytes   int64 // what stands for the Java heap here
+	Stored      bool  // there are a store and a spool
+	StoreBytes  int64
+	TempBytes   int64
+}
+
+// Limits are those that the broker will have, as systemUsage says.
+func (s *Setup) Limits() Limits {
+	c := s.config.Broker()
+	l := Limits{MemoryBytes: limit(c.Usage.Memory, nominalHeap()), OfHeap: c.Usage.Memory.Percent,
+		Stored: !c.Persistence.Memory}
+	if l.OfHeap > 0 {
+		l.HeapBytes = nominalHeap()
+	}
+	if l.Stored {
+		l.StoreBytes, l.TempBytes = storeLimit(c), tempLimit(c)
+	}
+	return l
+}
+
 func limit(l config.Limit, whole int64) int64 {
 	if l.Percent > 0 {
 		return cmp.Or(l.Total, whole) / 100 * int64(l.Percent)

@@ -24,7 +24,7 @@ func (s *Setup) openSpool(c *config.Broker, fatal func(error)) *spool {
 	}
 	log := s.options.Log
 	p := disk.NewSpool(disk.Options{
-		Dir:        filepath.Join(c.Persistence.SpoolDirectory, c.Name+".hopwire"),
+		Dir:        absolute(filepath.Join(c.Persistence.SpoolDirectory, c.Name+".hopwire")),
 		LimitBytes: tempLimit(c), OnFatal: fatal,
 		OnFull:    func(line string) { log.Error(line) },
 		OnRoom:    func() { log.Warn("the spool has room again") },

@@ -296,6 +296,7 @@ func describe(setup *hopwire.Setup, b ways) terminal.Text {
 	} else {
 		terminal.Fprintf(&t, "  store     none: persistent messages end with the process\n")
 	}
+	terminal.Fprintf(&t, "  limits    %s\n", limits(setup.Limits()))
 	for _, n := range b.Bridges() {
 		terminal.Fprintf(&t, "  bridge    %s to %s", n.Name, n.URI)
 		if n.Addresses > 1 {
@@ -307,6 +308,25 @@ func describe(setup *hopwire.Setup, b ways) terminal.Text {
 		terminal.Fprintln(&t)
 	}
 	return terminal.Text(t.String()) + remarks(setup)
+}
+
+// limits tells what messages may take of memory and disks.
+func limits(l hopwire.Limits) string {
+	most := func(n int64) string {
+		if n == 0 {
+			return "without limit"
+		}
+		return bytes(n)
+	}
+	text := "memory " + most(l.MemoryBytes)
+	if l.OfHeap > 0 {
+		text += fmt.Sprintf(" (%d %% of %s, which stands for the Java heap)", l.OfHeap,
+			bytes(l.HeapBytes))
+	}
+	if !l.Stored {
+		return text
+	}
+	return text + ", store " + most(l.StoreBytes) + ", temp " + most(l.TempBytes)
 }
 
 // remarks are the lines about a file: the compatibility level, and what is not as it says.

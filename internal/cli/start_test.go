@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hopwire"
 	"hopwire/test/need"
 )
 
@@ -327,4 +328,34 @@ func TestADefinitionThatNothingUsesIsTold(t *testing.T) {
 	args = append(args, "-D", "here=1", "-D", "there=2", "-D", "activemq.base=/tmp", "-D", "hree=3")
 	expect(t, 0, `^hopwire [^\n]*\n-D hree is used by no placeholder\nbroker here1 .*^broker there2 `,
 		args...)
+}
+
+// What a file's limits come to is told, with what the shares in it are of.
+func TestLimitsAreTold(t *testing.T) {
+	for _, c := range []struct {
+		limits hopwire.Limits
+		want   string
+	}{
+		{hopwire.Limits{MemoryBytes: 64 << 20}, "memory 64.0 MiB"},
+		{hopwire.Limits{MemoryBytes: 7 << 20, OfHeap: 70, HeapBytes: 10 << 20, Stored: true,
+			StoreBytes: 100 << 30}, "memory 7.0 MiB (70 % of 10.0 MiB, which stands for the Java heap)," +
+			" store 100.0 GiB, temp without limit"},
+	} {
+		if got := limits(c.limits); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.limits, got, c.want)
+		}
+	}
+}
+
+func TestACheckTellsLimitsAndTheWholePathOfTheStore(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	file := filepath.Join(dir, "activemq.xml")
+	if err := os.WriteFile(file, []byte(`<broker xmlns="http://activemq.apache.org/schema/core"`+
+		` brokerName="b" dataDirectory="data"><systemUsage><systemUsage><storeUsage><storeUsage`+
+		` limit="5 gb"/></storeUsage></systemUsage></systemUsage></broker>`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, exitDone, `\n  store     `+regexp.QuoteMeta(filepath.Join(dir, "data/b/KahaDB"))+
+		`\n  limits    memory 1.0 GiB, store 5.0 GiB, temp 50.0 GiB\n`, "start", "--check", file)
 }

@@ -107,6 +107,10 @@ func (b *builder) persistence(n *bean, dir string) Persistence {
 	switch adapter.el.Name {
 	case "memoryPersistenceAdapter":
 		p.Memory = true
+	case "mKahaDB":
+		if d := b.folder(adapter, "directory"); d != "" {
+			p.Directory = d
+		}
 	case "kahaDB":
 		if d := b.folder(adapter, "directory"); d != "" {
 			p.Directory = d

@@ -73,7 +73,10 @@ func (b *builder) use(at Pos, s schema.Status, what, doc string) bool {
 	case schema.Later:
 		b.notice(at, NotHonoured, "%s has no effect%s", what, doc)
 	case schema.Astray:
-		b.notice(at, Warning, "%s has no effect%s; messages do not go where, or when, it says", what, doc)
+		if !strings.Contains(doc, " here") { // else it says where they go
+			doc += "; messages do not go where, or when, it says"
+		}
+		b.notice(at, Warning, "%s has no effect%s", what, doc)
 	case schema.Restricts:
 		b.notice(at, Restricting, "%s restricts access and has no effect%s", what, doc)
 	case schema.Refused:
@@ -89,6 +92,11 @@ func (b *builder) bean(n *node, el *schema.Element) *bean {
 	b.use(n.pos, el.Status, "<"+el.Name+">", el.Doc)
 	if el.Open {
 		out.label = n.get("name")
+		for _, a := range n.attrs {
+			if a.ns == "" && el.Attribute(a.name) != nil {
+				b.attribute(out, a.name, a.value, a.pos)
+			}
+		}
 		return out
 	}
 	for _, a := range n.attrs {

@@ -15,6 +15,9 @@ var pluginNames = []string{"simpleAuthenticationPlugin", "jaasAuthenticationPlug
 	"virtualSelectorCacheBrokerPlugin", "udpTraceBrokerPlugin", "multicastTraceBrokerPlugin",
 	"runtimeConfigurationPlugin", "partitionBrokerPlugin"}
 
+const forcesMode = "sets the delivery mode; here the producer's holds: what is not persistent ends" +
+	" with the broker"
+
 // pluginElements are the plugins.
 var pluginElements = []*Element{
 	{Name: "simpleAuthenticationPlugin", Doc: "users in this file", Attributes: []Attribute{
@@ -65,16 +68,24 @@ var pluginElements = []*Element{
 		Doc: "users by certificate"},
 	{Name: "jaasDualAuthenticationPlugin", Status: Restricts, Open: true,
 		Doc: "users by JAAS or certificate"},
-	{Name: "timeStampingBrokerPlugin", Status: Later, Open: true, Doc: "the broker's clock"},
+	{Name: "timeStampingBrokerPlugin", Status: Later, Doc: "the broker's clock", Attributes: []Attribute{
+		attr("zeroExpirationOverride", Millis, "0", Astray,
+			"messages without an expiration never expire here, and wait for ever"),
+		attr("ttlCeiling", Millis, "0", Astray,
+			"messages expire when their producer says, however late that is"),
+		attr("futureOnly", Bool, "false", Later, ""),
+		attr("processNetworkMessages", Bool, "false", Later, ""),
+	}},
 	{Name: "loggingBrokerPlugin", Status: Later, Open: true, Doc: "logs what happens"},
-	{Name: "discardingDLQBrokerPlugin", Status: Later, Open: true, Doc: "drops dead letters"},
-	{Name: "forcePersistencyModeBrokerPlugin", Status: Later, Open: true,
-		Doc: "sets the delivery mode"},
-	{Name: "forcePersistencyModeBroker", Status: Later, Open: true, Doc: "sets the delivery mode"},
+	{Name: "discardingDLQBrokerPlugin", Status: Astray, Open: true,
+		Doc: "drops dead letters; here they go to the dead letter queue of their policy, and stay"},
+	{Name: "forcePersistencyModeBrokerPlugin", Status: Astray, Open: true, Doc: forcesMode},
+	{Name: "forcePersistencyModeBroker", Status: Astray, Open: true, Doc: forcesMode},
 	{Name: "traceBrokerPathPlugin", Status: Later, Open: true, Doc: "the path as a property"},
-	{Name: "redeliveryPlugin", Status: Later, Open: true, Doc: "redelivery by the broker"},
-	{Name: "destinationPathSeparatorPlugin", Status: Later, Open: true,
-		Doc: "another separator in names"},
+	{Name: "redeliveryPlugin", Status: Astray, Open: true, Doc: "redelivery by the broker, after a" +
+		" delay; here what a consumer gives up goes to the dead letter queue at once"},
+	{Name: "destinationPathSeparatorPlugin", Status: Astray, Open: true,
+		Doc: "another separator in names; here A/B is a queue of that name, not A.B"},
 	{Name: "destinationsPlugin", Status: Later, Open: true, Doc: "keeps the list of destinations"},
 	{Name: "connectionDotFilePlugin", Status: Later, Open: true, Doc: "a picture"},
 	{Name: "destinationDotFilePlugin", Status: Later, Open: true, Doc: "a picture"},

@@ -53,7 +53,11 @@ func referenceOf(b *strings.Builder, title string, e *Element) {
 	}
 	fmt.Fprintf(b, "Status: %s.\n", e.Status)
 	if e.Open {
-		b.WriteString("Whatever it contains is accepted and has no effect.\n")
+		rest := ""
+		if len(e.Attributes) > 0 {
+			rest = " else"
+		}
+		fmt.Fprintf(b, "Whatever%s it contains is accepted and has no effect.\n", rest)
 	}
 	if len(e.Attributes) > 0 {
 		b.WriteString("\n| attribute | type | default | status | meaning |\n|---|---|---|---|---|\n")

@@ -54,7 +54,11 @@ var storeElements = []*Element{
 				"enableAckCompaction enableIndexDiskSyncs enableIndexPageCaching "+
 				"enableIndexRecoveryFile enableIndexWriteAsync enableSubscriptionStatistics "+
 				"forceRecoverIndex ignoreMissingJournalfiles useIndexLFRUEviction", nil))...)},
-	{Name: "mKahaDB", Status: Later, Open: true, Doc: "several stores; here there is one for all"},
+	{Name: "mKahaDB", Status: Later, Open: true,
+		Doc: "several stores; here there is one for all, in the folder that directory names",
+		Attributes: []Attribute{
+			attr("directory", Text, "", Honoured, "folder of the store, in the broker's without"),
+		}},
 	{Name: "memoryPersistenceAdapter", Doc: "no store", Attributes: tolerated(Text,
 		"brokerName directory", tolerated(Bool, "createTransactionStore "+
 			"useExternalMessageReferences", nil))},
