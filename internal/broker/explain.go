@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"fmt"
 	"sort"
 	"strings"
 	"time"
@@ -267,49 +266,6 @@ func (b *Broker) peerText(id message.BrokerID) string {
 		return string(id)
 	}
 	return name + " (" + string(id) + ")"
-}
-
-// memoryReleases names the limit that keeps sends waiting.
-func (b *Broker) memoryReleases(d *destination) string {
-	if l := d.usage.Limit(); l > 0 && d.usage.Used() >= l {
-		return fmt.Sprintf("consumers here, or a larger memoryLimit of its policyEntry (%d bytes, of"+
-			" which %d are taken)", l, d.usage.Used())
-	}
-	return fmt.Sprintf("consumers here or of other destinations, or a larger memoryUsage of the"+
-		" broker (%d bytes, of which %d are taken)", b.memory.Limit(), b.memory.Used())
-}
-
-// tempReleases names the limit that keeps the spool from making room in memory, or the disk.
-func (b *Broker) tempReleases() string {
-	space, limit := b.spool.storage.Space(), b.opt.TempLimitBytes
-	if limit > 0 && space.UsedBytes >= limit {
-		return fmt.Sprintf("consumers here or of other destinations, or a larger tempUsage of the broker"+
-			" (%d bytes, of which %d are taken)", limit, space.UsedBytes)
-	}
-	if space.FreeBytes < 0 {
-		return message.TempFull.Releases()
-	}
-	return fmt.Sprintf("consumers, or disk space (%d bytes are free, of which the spool leaves %d)",
-		space.FreeBytes, space.ReserveBytes)
-}
-
-// storeReleases names the limit that keeps sends waiting, or the disk.
-func (b *Broker) storeReleases(d *destination) string {
-	space := b.journal.storage.Space()
-	if !b.overStoreLimit(d) {
-		if space.FreeBytes < 0 {
-			return message.StoreFull.Releases()
-		}
-		return fmt.Sprintf("consumers, or disk space (%d bytes are free, of which %d are kept)",
-			space.FreeBytes, space.ReserveBytes)
-	}
-	mark := ""
-	if p := d.policy.Memory.StoreHighWaterPercent; p < 100 {
-		mark = fmt.Sprintf(", or a higher storeUsageHighWaterMark of its policyEntry (%d%%)", p)
-	}
-	return fmt.Sprintf("consumers here or of other destinations, or a larger storeUsage of the"+
-		" broker (%d bytes, of which %d are taken)%s", b.opt.StoreLimitBytes,
-		space.UsedBytes+b.journal.undurable, mark)
 }
 
 // remark adds to a row where its consumer is and what it selects, or what a bridge's subscription

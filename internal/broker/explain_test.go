@@ -30,13 +30,13 @@ func TestTheLimitThatKeepsSendsWaitingIsNamed(t *testing.T) {
 		o.Policies = &policy.Map{Entries: []*policy.Entry{e}}
 	})
 	d := h.b.destination(queueNamed("other"))
-	if got := h.b.memoryReleases(d); !strings.Contains(got, "memoryUsage of the broker (1048576 ") {
+	if got := h.b.memoryReleases(d); !strings.Contains(got, "memoryUsage of the broker (1.0 MiB, ") {
 		t.Errorf("the broker's limit is full: released by %s", got)
 	}
 	d = h.b.destination(queueNamed("Q"))
 	d.usage.Add(1500)
 	got := h.b.memoryReleases(d)
-	if !strings.Contains(got, "memoryLimit of its policyEntry (1000 bytes, of which 1500 are taken)") {
+	if !strings.Contains(got, "memoryLimit of its policyEntry (1000 B, of which 1.5 KiB are taken)") {
 		t.Errorf("the policy's limit is full: released by %s", got)
 	}
 }
@@ -50,11 +50,11 @@ func TestWhatKeepsSendsFromTheStoreIsNamed(t *testing.T) {
 		want            string
 	}{
 		{1 << 20, 0, 100, store.Space{UsedBytes: 2 << 20, FreeBytes: 9 << 30},
-			"a larger storeUsage of the broker (1048576 bytes, of which 2097152 are taken)"},
+			"a larger storeUsage of the broker (1.0 MiB, of which 2.0 MiB are taken)"},
 		{1 << 20, 1 << 20, 50, store.Space{FreeBytes: -1},
-			"a larger storeUsage of the broker (1048576 bytes, of which 1048576 are taken)" + mark},
+			"a larger storeUsage of the broker (1.0 MiB, of which 1.0 MiB are taken)" + mark},
 		{1 << 20, 0, 100, store.Space{FreeBytes: 10, ReserveBytes: 20},
-			"consumers, or disk space (10 bytes are free, of which 20 are kept)"},
+			"consumers, or room on the disk (10 B are free, of which 20 B are kept free)"},
 		{0, 0, 100, store.Space{UsedBytes: 2 << 20, FreeBytes: -1, Full: true},
 			"consumers, or disk space"},
 	} {

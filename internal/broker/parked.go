@@ -38,6 +38,7 @@ type parkingLot struct {
 	parked     []*arrival
 	listed     bool                            // in Broker.parked
 	parkedOf   [classes]int                    // of parked, by what they wait for the room of
+	lacked     []message.Reason                // all that it was told for, since none waited
 	lack       [classes]message.Reason         // lack[k] != "" iff parkedOf[k] > 0: at the last look
 	waiting    map[message.ProducerID]*waiting // of parked
 	mixed      bool                            // the lines of waiting are to be made anew
@@ -211,6 +212,7 @@ func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason
 	a.wait = &parking{dest: d, class: k, at: len(d.parked), size: a.m.Size(),
 		stored: b.isStored(d, a.m), since: b.env.Mono()}
 	if d.parkedCount() == 0 {
+		d.lacked = append(d.lacked[:0], reason)
 		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: a.sender() +
 			", the first: message " + a.m.ID.String()})
 	}
@@ -220,7 +222,7 @@ func (b *Broker) park(d *destination, a *arrival, k class, reason message.Reason
 	}
 	d.parked = append(d.parked, a)
 	d.countWait(a, 1)
-	d.lack[k] = reason
+	d.nowLacks(b, k, reason)
 	if l := d.waiting[a.m.ID.Producer].of(a); !d.mixed {
 		l.sends = append(l.sends, a)
 	}
@@ -440,7 +442,7 @@ func (b *Broker) unparkAt(d *destination, left *int) {
 func (d *destination) hasRoom(b *Broker, k class) bool {
 	reason := b.lacks(d, k)
 	if reason != "" {
-		d.lack[k] = reason
+		d.nowLacks(b, k, reason)
 	}
 	return reason == ""
 }

@@ -217,6 +217,7 @@ func (h *house) park(d message.Destination, from, to int64) *guest {
 // When the spool is full memory fills, and sends wait with that reason; they go on when there is
 // room, in order.
 func TestSendsWaitWhileTheSpoolIsFull(t *testing.T) {
+	releases := map[string]string{"the disk": "room on the disk", "tempUsage": "larger tempUsage"}
 	for name, full := range map[string]func(h *house, on bool){
 		"the disk": func(h *house, on bool) {
 			h.spool.SetCapacity(0, 0)
@@ -249,9 +250,12 @@ func TestSendsWaitWhileTheSpoolIsFull(t *testing.T) {
 		}
 		x := h.explain(q)
 		if !slices.ContainsFunc(x.Rows, func(r ExplainRow) bool {
-			return r.Reason == message.TempFull && r.Releases != ""
+			return r.Reason == message.TempFull && strings.Contains(r.Releases, releases[name])
 		}) || !h.b.Status().Spool.Full {
 			t.Errorf("%s: explained as %+v", name, x.Rows)
+		}
+		if n := h.toldOfParked(q, message.TempFull); n != 1 {
+			t.Errorf("%s: it is told %d times that they wait for the spool", name, n)
 		}
 		full(h, false)
 		h.pass(3 * time.Second)
@@ -338,4 +342,14 @@ func TestACopyMayEndOnItsWayToTheSpool(t *testing.T) {
 		h.pass(2 * time.Second)
 		h.holdsNothing()
 	}
+}
+
+// toldOfParked counts the events of sends that wait for a reason.
+func (h *house) toldOfParked(d message.Destination, r message.Reason) (n int) {
+	for _, e := range h.events {
+		if e.Kind == SendParked && e.Dest == d && e.Reason == r {
+			n++
+		}
+	}
+	return n
 }

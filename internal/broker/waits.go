@@ -7,6 +7,7 @@ import (
 
 	"hopwire/internal/broker/queue"
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 )
 
 // How many waiting copies a Status looks at: of one queue, and of all, so that it takes some
@@ -63,4 +64,15 @@ func (d *destination) waits(b *Broker, budget *int) []message.Reason {
 func (d *destination) idles() bool {
 	return d.queue.Len()+d.queue.Withheld() == 0 && d.queue.Damage().Places == 0 &&
 		d.loads.sends+d.parkedCount() == 0
+}
+
+// nowLacks notes what a class that waits lacks, and tells of each thing once: it may go to and fro.
+func (d *destination) nowLacks(b *Broker, k class, reason message.Reason) {
+	was := d.lack[k]
+	d.lack[k] = reason
+	if was != "" && !slices.Contains(d.lacked, reason) {
+		d.lacked = append(d.lacked, reason)
+		b.tell(Event{Kind: SendParked, Reason: reason, Dest: d.name, Text: plural.Of(d.parkedOf[k],
+			"send") + ", for " + string(was) + " before"})
+	}
 }

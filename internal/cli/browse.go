@@ -31,8 +31,8 @@ type browseCommand struct {
 	Count    bool     `help:"Print only how many messages there are."`
 }
 
-// pageSize is the maxBrowsePageSize of a policyEntry of ActiveMQ that does not set it. Who sees fewer
-// sees all, as a rule.
+// pageSize is the maxBrowsePageSize of a policyEntry of ActiveMQ that does not set it. Who sees
+// fewer sees all, as a rule.
 const pageSize = 400
 
 // Run shows the messages of queues without taking them.

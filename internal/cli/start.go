@@ -16,6 +16,7 @@ import (
 
 	"hopwire"
 	"hopwire/internal/address"
+	"hopwire/internal/plural"
 	"hopwire/internal/rungroup"
 	"hopwire/internal/terminal"
 )
@@ -316,12 +317,12 @@ func limits(l hopwire.Limits) string {
 		if n == 0 {
 			return "without limit"
 		}
-		return bytes(n)
+		return plural.Bytes(n)
 	}
 	text := "memory " + most(l.MemoryBytes)
 	if l.OfHeap > 0 {
 		text += fmt.Sprintf(" (%d %% of %s, which stands for the Java heap)", l.OfHeap,
-			bytes(l.HeapBytes))
+			plural.Bytes(l.HeapBytes))
 	}
 	if !l.Stored {
 		return text

@@ -123,7 +123,7 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), plural.Of(st.Connections, "connection"),
 		taken(st.MemoryBytes, st.MemoryLimitBytes), frames(st),
 		taken(st.StoreBytes, st.StoreLimitBytes),
-		mark(st.StoreFull, " FULL"), spooled(st))
+		mark(storeFull(st), " FULL"), spooled(st))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
 		terminal.Fprintf(w, "  listens\t%s\t%s\n", c.Name, c.Address)
@@ -170,9 +170,14 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 // taken tells how many bytes are taken, and how many may be.
 func taken(n, limit int64) string {
 	if limit == 0 {
-		return bytes(n) + ", no limit"
+		return plural.Bytes(n) + ", no limit"
 	}
-	return bytes(n) + " of " + bytes(limit)
+	return plural.Bytes(n) + " of " + plural.Bytes(limit)
+}
+
+// storeFull reports whether the store takes nothing: its disk is full, or its limit is reached.
+func storeFull(st *manage.Status) bool {
+	return st.StoreFull || st.StoreLimitBytes > 0 && st.StoreBytes >= st.StoreLimitBytes
 }
 
 // spooled tells of messages in the spool, if there are some, or it is full.
@@ -189,7 +194,8 @@ func frames(st *manage.Status) string {
 	if st.FrameBytes == 0 && st.FramesWaiting == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("  frames %s of %s", bytes(st.FrameBytes), bytes(st.FrameLimitBytes))
+	text := fmt.Sprintf("  frames %s of %s", plural.Bytes(st.FrameBytes),
+		plural.Bytes(st.FrameLimitBytes))
 	if st.FramesWaiting > 0 {
 		text += fmt.Sprintf(", %d %s", st.FramesWaiting, plural.Form(st.FramesWaiting, "waits", "wait"))
 	}
@@ -421,16 +427,4 @@ func age(ms int64) string {
 		return d.Round(time.Second).String()
 	}
 	return d.Round(time.Millisecond).String()
-}
-
-func bytes(n int64) string {
-	const units = "KMGT"
-	if n < 1<<10 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, u := float64(n)/(1<<10), 0
-	for f >= 1024 && u < len(units)-1 {
-		f, u = f/1024, u+1
-	}
-	return fmt.Sprintf("%.1f %ciB", f, units[u])
 }

@@ -1,4 +1,4 @@
-// Package plural puts a number of things into words.
+// Package plural puts a number of things, or of bytes, into words.
 package plural
 
 import (
@@ -26,4 +26,17 @@ func Form[N Number](n N, one, more string) string {
 		return one
 	}
 	return more
+}
+
+// Bytes is a number of bytes with a unit: 17 B, 1.5 KiB, 716.8 MiB.
+func Bytes(n int64) string {
+	const units = "KMGT"
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, u := float64(n)/(1<<10), 0
+	for f >= 1024 && u < len(units)-1 {
+		f, u = f/1024, u+1
+	}
+	return fmt.Sprintf("%.1f %ciB", f, units[u])
 }

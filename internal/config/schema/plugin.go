@@ -15,8 +15,17 @@ var pluginNames = []string{"simpleAuthenticationPlugin", "jaasAuthenticationPlug
 	"virtualSelectorCacheBrokerPlugin", "udpTraceBrokerPlugin", "multicastTraceBrokerPlugin",
 	"runtimeConfigurationPlugin", "partitionBrokerPlugin"}
 
-const forcesMode = "sets the delivery mode; here the producer's holds: what is not persistent ends" +
-	" with the broker"
+var timeStampingAttributes = []Attribute{
+	attr("zeroExpirationOverride", Millis, "0", Astray,
+		"messages without an expiration never expire here, and wait for ever"),
+	attr("ttlCeiling", Millis, "0", Astray,
+		"messages expire when their producer says, however late that is"),
+	attr("futureOnly", Bool, "false", Later, ""),
+	attr("processNetworkMessages", Bool, "false", Later, ""),
+}
+
+const forcesMode = "sets the delivery mode; here the producer's holds: what is not persistent" +
+	" ends with the broker"
 
 // pluginElements are the plugins.
 var pluginElements = []*Element{
@@ -68,14 +77,8 @@ var pluginElements = []*Element{
 		Doc: "users by certificate"},
 	{Name: "jaasDualAuthenticationPlugin", Status: Restricts, Open: true,
 		Doc: "users by JAAS or certificate"},
-	{Name: "timeStampingBrokerPlugin", Status: Later, Doc: "the broker's clock", Attributes: []Attribute{
-		attr("zeroExpirationOverride", Millis, "0", Astray,
-			"messages without an expiration never expire here, and wait for ever"),
-		attr("ttlCeiling", Millis, "0", Astray,
-			"messages expire when their producer says, however late that is"),
-		attr("futureOnly", Bool, "false", Later, ""),
-		attr("processNetworkMessages", Bool, "false", Later, ""),
-	}},
+	{Name: "timeStampingBrokerPlugin", Status: Later, Doc: "the broker's clock",
+		Attributes: timeStampingAttributes},
 	{Name: "loggingBrokerPlugin", Status: Later, Open: true, Doc: "logs what happens"},
 	{Name: "discardingDLQBrokerPlugin", Status: Astray, Open: true,
 		Doc: "drops dead letters; here they go to the dead letter queue of their policy, and stay"},
