@@ -29,6 +29,7 @@ func (s *Setup) Check() (warnings []string, err error) {
 		warnings = append(warnings, line)
 	}
 	warnings = append(warnings, unserved(c)...)
+	warnings = append(warnings, toItself(c)...)
 	unknown, err := unknownUsers(c)
 	if err != nil {
 		return nil, err
@@ -86,12 +87,26 @@ func (s *Setup) Meets(o *Setup) string {
 		}
 		for _, u := range theirs {
 			if samePort(t.URI, u.URI) {
-				return fmt.Sprintf("%s and %s both listen on port %s of %s", u.Pos, t.Pos, t.URI.Port,
-					cmp.Or(t.URI.Host, "0.0.0.0"))
+				return fmt.Sprintf("%s and %s both listen on port %s", u.Pos, t.Pos, t.URI.Port) +
+					ofHosts(u.URI.Host, t.URI.Host)
 			}
 		}
 	}
 	return ""
+}
+
+// ofHosts says of which addresses two listeners want a port.
+func ofHosts(a, b string) string {
+	if a == b || !isEvery(a) && !isEvery(b) {
+		return " of " + b
+	}
+	if isEvery(b) {
+		a, b = b, a
+	}
+	if isEvery(b) {
+		return " of every address"
+	}
+	return ": " + a + " is every address, " + b + " among them"
 }
 
 // samePort reports whether two listeners cannot both have what they ask for.
@@ -162,6 +177,38 @@ func unserved(c *config.Broker) (lines []string) {
 	return lines
 }
 
+// toItself tells of network connectors that lead to a listener of their own broker.
+func toItself(c *config.Broker) (lines []string) {
+	for _, n := range c.Networks {
+		for _, l := range n.Links {
+			for _, p := range l.Peers {
+				for _, t := range opened(c) {
+					if samePort(p.URI, t.URI) && (!isEvery(t.URI.Host) || isOwn(p.URI)) {
+						lines = append(lines, fmt.Sprintf("%s: network connector %s: %s is this broker itself"+
+							" (line %d listens there); take it out of the uri", n.Pos, n.Name, p.URI, t.Pos.Line))
+					}
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// isOwn reports whether a host is written as an address of this machine, or is its name.
+func isOwn(u *config.URI) bool {
+	ip := net.ParseIP(hostOf(u))
+	if ip == nil {
+		name, err := os.Hostname()
+		return err == nil && strings.EqualFold(name, u.Host)
+	}
+	own, err := net.InterfaceAddrs()
+	return ip.IsLoopback() || ip.IsUnspecified() ||
+		err == nil && slices.ContainsFunc(own, func(a net.Addr) bool {
+			n, ok := a.(*net.IPNet)
+			return ok && n.IP.Equal(ip)
+		})
+}
+
 // leftByKahaDB tells of ActiveMQ's messages in a store's folder, which are not read; "" when there
 // are none.
 func leftByKahaDB(dir string) string {
@@ -209,7 +256,11 @@ func (s *Setup) otherNames(dir string) string {
 	var beside []string
 	for _, f := range folders {
 		other := filepath.Join(data, f.Name(), filepath.Base(dir))
-		if disk.Exists(other) && !disk.InUse(other) && !slices.Contains(s.beside, other) {
+		switch {
+		case !disk.Exists(other) || other == dir:
+		case disk.InUse(other) || slices.Contains(s.beside, other):
+			return "" // several brokers share the folder, and this is one more
+		default:
 			beside = append(beside, other)
 		}
 	}

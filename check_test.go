@@ -60,3 +60,33 @@ func TestTheBaseOfADebianInstanceIsNamed(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestABridgeToItsOwnListenerIsTold(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		listens, dials string
+		told           bool
+	}{
+		{"0.0.0.0:61616", "localhost:61616", true},
+		{"0.0.0.0:61616", "127.0.0.1:61616", true},
+		{"0.0.0.0:61616", host + ":61616", true},
+		{"127.0.0.1:61616", "localhost:61616", true},
+		{"0.0.0.0:61616", "localhost:61617", false},
+		{"0.0.0.0:61616", "192.0.2.7:61616", false},
+		{"127.0.0.1:61616", "hub:61616", false},
+	} {
+		s, err := load(t, `persistent="false"`, `<networkConnectors><networkConnector name="up"`+
+			` uri="static:(tcp://`+c.dials+`)"/></networkConnectors><transportConnectors>`+
+			`<transportConnector name="in" uri="tcp://`+c.listens+`"/></transportConnectors>`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "network connector up: tcp://" + c.dials + " is this broker itself (line "
+		if got := warnings(t, s); strings.Contains(got, want) != c.told {
+			t.Errorf("%s dialled by who listens at %s: %s", c.dials, c.listens, got)
+		}
+	}
+}

@@ -5,12 +5,14 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 )
 
 // Embed starts a broker for a program or a test that needs no file: its messages are in memory, it
 // has ActiveMQ's default settings, no bridge, no port and no control socket. Dial is the way in.
+// Without Options.Log the default logger gets warnings and errors alone.
 // The name is taken as a file's brokerName is: what ActiveMQ does not have in one is _.
 func Embed(ctx context.Context, name string, o Options) (*Broker, error) {
 	if strings.TrimSpace(name) == "" {
@@ -21,6 +23,9 @@ func Embed(ctx context.Context, name string, o Options) (*Broker, error) {
 		return nil, fmt.Errorf("the broker's name %q: %w", name, err)
 	}
 	o.NoControl = true
+	if o.Log == nil {
+		o.Log = slog.New(aboveInfo{slog.Default().Handler()})
+	}
 	s, err := Parse(name, `<broker xmlns="http://activemq.apache.org/schema/core" persistent="false"`+
 		` brokerName="`+escaped.String()+`"/>`, o)
 	if err != nil {
@@ -28,6 +33,22 @@ func Embed(ctx context.Context, name string, o Options) (*Broker, error) {
 	}
 	return s.Start(ctx)
 }
+
+// aboveInfo is a handler without what is below a warning.
+type aboveInfo struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (w aboveInfo) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (w aboveInfo) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return aboveInfo{w.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (w aboveInfo) WithGroup(name string) slog.Handler { return aboveInfo{w.Handler.WithGroup(name)} }
 
 // Dial connects to the broker from its own process, without a port; addr is not looked at. With
 // client.WithDialer(b.Dial) a client connects so to whatever address it is given. Users log in as

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -122,5 +123,22 @@ func TestAnEmbeddedBrokersNameIsTakenAsThatOfAFile(t *testing.T) {
 	defer end(t, b)
 	if b.Name() != "a_b___c___d_" || b.URL() != "" || len(b.Connectors()) > 0 {
 		t.Errorf("it is %q at %q, %q", b.Name(), b.URL(), b.Connectors())
+	}
+}
+
+// A program that says nothing of a log hears of what is wrong alone.
+func TestAnEmbeddedBrokerIsQuietWithoutALog(t *testing.T) {
+	var out strings.Builder
+	was := slog.Default()
+	defer slog.SetDefault(was)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
+	b, err := Embed(t.Context(), "quiet", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.log.Warn("something is wrong")
+	end(t, b)
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "is wrong") {
+		t.Errorf("the log has %q", got)
 	}
 }

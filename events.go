@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"hopwire/internal/address"
 	"hopwire/internal/bridge"
 	"hopwire/internal/broker"
 	"hopwire/internal/loop"
@@ -333,6 +334,9 @@ func (l *eventLog) bridge(e bridge.Event) {
 	}
 	if e.Kind == bridge.StateChanged {
 		attrs = append(attrs, "state", e.State.String())
+		if e.PeerName == "" && e.Text == "" && e.URI != "" { // static:(a,b) makes two of a name
+			attrs = append(attrs, "address", address.Shown(e.URI))
+		}
 	}
 	if !e.Destination.IsZero() {
 		attrs = append(attrs, "destination", e.Destination.String())

@@ -193,7 +193,7 @@ func TestALineThatWasHeldBackHasTheTimeOfItsEvent(t *testing.T) {
 }
 
 func TestEveryLineAboutABridgeSaysWhatHappened(t *testing.T) {
-	for kind := bridge.StateChanged; kind <= bridge.Mirrored; kind++ {
+	for kind := bridge.StateChanged; kind <= bridge.SameName; kind++ {
 		if bridgeWords[kind].text == "" {
 			t.Errorf("kind %d has no text", kind)
 		}
@@ -207,6 +207,16 @@ func TestBridgesOfOneConnectorAreToldApart(t *testing.T) {
 	l.bridge(state(bridge.Backoff, "refused"))
 	l.bridge(other)
 	if got := lines(); len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWhichBridgeOfANameIsStoppedIsTold(t *testing.T) {
+	l, _, lines := logged()
+	l.bridge(bridge.Event{Kind: bridge.StateChanged, State: bridge.Stopped, Connector: "c",
+		URI: "tcp://u:p@a:1?x=y"})
+	if got := lines(); len(got) != 1 || !strings.Contains(got[0], "address=tcp://...@a:1") &&
+		!strings.Contains(got[0], "address=tcp://a:1") || strings.Contains(got[0], "u:p") {
 		t.Errorf("%q", got)
 	}
 }

@@ -54,7 +54,7 @@ type Options struct {
 	// Position is the place of the broker among those of its process, which a status tells.
 	Position int
 
-	// Log gets the log lines; default is slog.Default().
+	// Log gets the log lines; default is slog.Default(), from Embed without what is no warning.
 	Log *slog.Logger
 	// OnWait is called with a line that names the holder when a data folder is in use. The log gets
 	// it, too.

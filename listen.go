@@ -50,6 +50,9 @@ func (b *Broker) listen() (inside *openwire.Listener, err error) {
 		o.Name, o.URI, o.LinkStealing = t.Name, t.URI.Text(), t.LinkStealing
 		l, err := openwire.Listen(o)
 		if err != nil {
+			if t.Name == t.URI.String() { // it has no name, and the error begins with the address
+				return nil, fmt.Errorf("%s: connector %w", t.Pos, err)
+			}
 			return nil, fmt.Errorf("%s: connector %s: %w", t.Pos, t.Name, err)
 		}
 		b.listeners = append(b.listeners, listener{l, t})

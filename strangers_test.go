@@ -88,6 +88,14 @@ func TestANewFolderBesideThoseOfOtherNamesIsTold(t *testing.T) {
 		t.Errorf("of a broker that runs it is told %q", got)
 	}
 	end(t, b)
+	stopped(setup("other", ""))
+	if b, err = old.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := told(setup("shop", "")); got != "" {
+		t.Errorf("of a folder that running brokers share it is told %q", got)
+	}
+	end(t, b)
 	stopped(shop)
 	if got := told(setup("shop", "")); got != "" {
 		t.Errorf("of a folder that is not new it is told %q", got)

@@ -30,11 +30,19 @@ func TestAPortThatIsTakenIsToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.Open(t.Context())
-	want := `^\S+activemq\.xml:4:\d+: connector a: ` + regexp.QuoteMeta(uri) +
-		`: address already in use$`
+	why := regexp.QuoteMeta(uri) + `: address already in use; pid \d+ \(.*\) has it$`
+	want := `^\S+activemq\.xml:4:\d+: connector a: ` + why
 	if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) ||
 		message.KindOf(err) != message.Unavailable {
 		t.Errorf("it is told as %v, want %s", err, want)
+	}
+	if s, err = load(t, `persistent="false"`, `<transportConnectors><transportConnector uri="`+uri+
+		`"/></transportConnectors>`); err != nil {
+		t.Fatal(err)
+	}
+	want = `^\S+activemq\.xml:\d+:\d+: connector ` + why
+	if _, err = s.Open(t.Context()); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+		t.Errorf("of one without a name it is told as %v, want %s", err, want)
 	}
 }
 

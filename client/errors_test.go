@@ -39,7 +39,8 @@ func TestAConnectionThatCannotBeMadeSaysWhyInWords(t *testing.T) {
 	}{
 		{shut.Addr().String(), "", "connection refused", false},
 		{l.Addr().String(), "", "the peer closed the connection", true},
-		{l.Addr().String(), "?connectionTimeout=50", "no answer within 50ms (connectionTimeout)", false},
+		{l.Addr().String(), "?connectionTimeout=50", "no answer within 50ms (connectionTimeout);" +
+			" is that an OpenWire port?", false},
 	} {
 		if c.hangUp {
 			go func() {

@@ -52,6 +52,9 @@ func (c *Conn) connect(ctx context.Context, e endpoint, again bool) (*link, erro
 	}
 	if ctx.Err() != nil {
 		err = transport.InWords(ctx.Err(), e.connectTimeout)
+		if l == nil || l.enc == nil { // a broker says hello as soon as it is dialled
+			err = fmt.Errorf("%w; is that an OpenWire port? ActiveMQ's is usually 61616", err)
+		}
 	}
 	if _, refused := errors.AsType[*BrokerError](err); refused {
 		return nil, fmt.Errorf("%s: %w", e.addr, err)

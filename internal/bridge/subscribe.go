@@ -85,7 +85,7 @@ func (b *Bridge) subscribe(d *demand, now time.Duration) {
 	d.bridge = b
 	if b.home.redundant(d, b.opts.priority(len(d.nearest().path)+1), false) {
 		if d.state != suppressed {
-			b.count.add(message.DuplicateMessage)
+			b.count.pass(message.DuplicateMessage) // of a subscription; no message is one
 		}
 		d.state, d.refusal = suppressed, refusal{}
 		return

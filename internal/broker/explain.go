@@ -254,9 +254,10 @@ func who(s any) string {
 	return ""
 }
 
-// peerText names a peer, with its id behind the name. Only peers that are linked have a name here.
+// peerText names a peer, with its id behind the name. Only peers that are linked, or were since the
+// start, have a name here.
 func (b *Broker) peerText(id message.BrokerID) string {
-	name := ""
+	name := b.networks.names[id]
 	for _, e := range b.networks.peers {
 		if e.Peer.ID == id {
 			name = e.Peer.Name

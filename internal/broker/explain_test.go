@@ -20,6 +20,10 @@ func TestAPeerIsNamedWithItsIDBehind(t *testing.T) {
 	if got := h.b.peerText("ID:x"); got != "hub (ID:x)" {
 		t.Errorf("a peer that is linked is %q", got)
 	}
+	h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: "ID:x", Name: "hub"}})
+	if got := h.b.peerText("ID:x"); got != "hub (ID:x)" {
+		t.Errorf("a peer that was linked is %q", got)
+	}
 }
 
 func TestTheLimitThatKeepsSendsWaitingIsNamed(t *testing.T) {

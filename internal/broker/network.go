@@ -16,6 +16,7 @@ type networks struct {
 	subs  map[message.ConsumerID]*netSub
 	order []*netSub
 	peers []network.Event                        // bridges that are up, in the order of their start
+	names map[message.BrokerID]string            // of peers that were linked, some
 	came  map[message.ConnectionID]time.Duration // when each of peers came, by its link; monotonic
 	cand  candidate
 	// loads are what waits for a page of a queue, or for its end.
@@ -39,6 +40,9 @@ type actor struct {
 // peer is another one after each start.
 const actorsMost = 1000
 
+// namesMost is how many names of peers are remembered.
+const namesMost = 1000
+
 // rightsOf gives what decides for a bridge that acts as a user; nil without one.
 func (n *networks) rightsOf(b *Broker, as *message.Principal, peer message.BrokerID) *rights {
 	if as == nil || b.opt.Authorizer == nil {
@@ -59,6 +63,7 @@ func (n *networks) init() {
 	n.loads = map[*destination][]func(){}
 	n.pages = map[message.BrokerID]pageEnd{}
 	n.actors = map[actor]*rights{}
+	n.names = map[message.BrokerID]string{}
 	n.came = map[message.ConnectionID]time.Duration{}
 	n.seen = map[message.BrokerID]*sighting{}
 	n.mirrored = map[message.BrokerID]*mirrored{}
@@ -453,6 +458,10 @@ func (b *Broker) Advise(e network.Event) {
 	}
 	delete(b.networks.came, e.Link)
 	if e.Started {
+		if len(b.networks.names) >= namesMost {
+			clear(b.networks.names)
+		}
+		b.networks.names[e.Peer.ID] = e.Peer.Name
 		kept = append(kept, e)
 		b.networks.came[e.Link] = b.env.Mono()
 	}

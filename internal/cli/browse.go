@@ -63,7 +63,8 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 	for _, q := range queues {
 		name := client.FormatDestination(q)
 		if there.lacks(q) {
-			terminal.Fprintf(s.out, "%s does not exist on this broker\n", name)
+			terminal.Fprintf(s.out, "%s does not exist on this broker%s\n", name,
+				nearest(q.PhysicalName, there.names))
 			continue
 		}
 		n, cut, err := c.browse(ctx, session, q, s.out)

@@ -70,6 +70,13 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer leave()
+	// Who consumes makes the queue: that it was not there is to be known before.
+	var there queues
+	if from.Type == openwire.TypeQueue {
+		if there, err = queuesOf(ctx, conn); err != nil {
+			return err
+		}
+	}
 	out := &lines{out: s.out}
 	// What reads a body from a pipe or file is given what was sent.
 	seen := func(text string) terminal.Text { return terminal.Text(text) }
@@ -98,6 +105,10 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 	if ctx.Err() != nil {
 		return interruptedError{fmt.Sprintf("received %s from %s, of which %d are acknowledged",
 			plural.Of(all.Load(), "message"), client.FormatDestination(from), settled.Load())}
+	}
+	if all.Load() == 0 && there.lacks(from) {
+		terminal.Fprintf(s.err, "%s was not there before this consumer%s\n",
+			client.FormatDestination(from), nearest(from.PhysicalName, there.names))
 	}
 	return err
 }

@@ -48,7 +48,8 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 		logTo, release = h, h.release
 	}
 	defer release()
-	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: level,
+		ReplaceAttr: inOneLine}))
 	manager := &serviceManager{log: log, up: make([]bool, len(c.Files))}
 	options := hopwire.Options{
 		Compat: c.Compat, Defines: c.Define, NoWait: c.NoWait,
@@ -99,10 +100,20 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 			for _, line := range warnings {
 				terminal.Fprintf(s.out, "  warning   %s\n", line)
 			}
+			terminal.Fprintln(s.out, "  checked   the file and the disk; addresses and ports are tried at"+
+				" the start alone")
 		}
 		return nil
 	}
 	return runBrokers(ctx, s.out, setups, manager, release)
+}
+
+// inOneLine has errors say what they are: some have the stack of their making to show besides.
+func inOneLine(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok {
+		a.Value = slog.StringValue(err.Error())
+	}
+	return a
 }
 
 // tellUnused tells which definitions none of the files has a placeholder for.
@@ -286,7 +297,7 @@ func describe(setup *hopwire.Setup, b ways) terminal.Text {
 	var t strings.Builder
 	terminal.Fprintf(&t, "broker %s  (%s)\n", setup.Name(), setup.File())
 	for _, c := range b.Connectors() {
-		terminal.Fprintf(&t, "  listens   %s  %s\n", c.Name, c.Address)
+		terminal.Fprintf(&t, "  listens   %s%s\n", before(c.Name, c.Address), c.Address)
 	}
 	if len(b.Connectors()) == 0 {
 		terminal.Fprintf(&t, "  listens   nowhere: no client can connect; add a transportConnector with"+
@@ -309,6 +320,14 @@ func describe(setup *hopwire.Setup, b ways) terminal.Text {
 		terminal.Fprintln(&t)
 	}
 	return terminal.Text(t.String()) + remarks(setup)
+}
+
+// before is the name of a connector before its address; "" of one without, which is called so.
+func before(name, address string) string {
+	if name == address || strings.HasPrefix(name, address+"?") {
+		return ""
+	}
+	return name + "  "
 }
 
 // limits tells what messages may take of memory and disks.

@@ -270,10 +270,11 @@ func TestTwoListenersOfOnePortAreFound(t *testing.T) {
 		{[]string{"tcp://127.0.0.1:61616"}, []string{"tcp://127.0.0.1:61616"},
 			`a0\.xml:2:1 and [^\n]*b0\.xml:2:1 both listen on port 61616 of 127\.0\.0\.1`},
 		{[]string{"tcp://0.0.0.0:61616"}, []string{"tcp://127.0.0.2:1", "nio://127.0.0.1:61616"},
-			`a1\.xml:2:1 and [^\n]*b1\.xml:3:1 both listen on port 61616`},
+			`b1\.xml:3:1 both listen on port 61616: 0\.0\.0\.0 is every address, 127\.0\.0\.1 among`},
+		{[]string{"tcp://0.0.0.0:7"}, []string{"tcp://[::]:7"}, `port 7 of every address`},
 		{[]string{"tcp://localhost:61616"}, []string{"tcp://127.0.0.1:61616"}, `both listen`},
 		{[]string{"tcp://127.0.0.1:1", "tcp://[::]:1"}, nil,
-			`a3\.xml:2:1 and [^\n]*a3\.xml:3:1 both listen on port 1`},
+			`a4\.xml:2:1 and [^\n]*a4\.xml:3:1 both listen on port 1`},
 		{[]string{"tcp://127.0.0.1:61616"}, []string{"tcp://127.0.0.1:61617"}, ""},
 		{[]string{"tcp://127.0.0.1:61616"}, []string{"tcp://127.0.0.2:61616"}, ""},
 		{[]string{"tcp://127.0.0.1:0"}, []string{"tcp://127.0.0.1:0"}, ""},
@@ -283,9 +284,37 @@ func TestTwoListenersOfOnePortAreFound(t *testing.T) {
 			expect(t, exitUsage, c.meets, "start", "--check", a, b)
 			continue
 		}
-		expect(t, exitDone, `broker b`, "start", "--check", a, b)
+		expect(t, exitDone, `broker b.*\n  checked   the file and the disk; addresses and ports are`,
+			"start", "--check", a, b)
 	}
 }
+
+func TestAConnectorWithoutANameIsItsAddress(t *testing.T) {
+	for name, want := range map[string]string{"c": "c  ", "tcp://a:1": "", "tcp://a:1?x=y": "",
+		"tcp://a:12": "tcp://a:12  "} {
+		if got := before(name, "tcp://a:1"); got != want {
+			t.Errorf("%q before tcp://a:1 is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// An error with the stack of its making in its long form is one line in the log.
+func TestAnErrorInTheLogIsOneLine(t *testing.T) {
+	var out strings.Builder
+	slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: inOneLine})).
+		Warn("w", "error", longError{}, "n", 1)
+	if got := out.String(); !strings.HasSuffix(got, "msg=w error=short n=1\n") {
+		t.Errorf("the line is %q", got)
+	}
+}
+
+// longError is an error that %+v shows more of.
+type longError struct{}
+
+func (longError) Error() string { return "short" }
+
+// Format implements fmt.Formatter.
+func (longError) Format(f fmt.State, _ rune) { fmt.Fprint(f, "short\nstack") }
 
 // Whatever keeps a folder from being made, the exit code is one.
 func TestAFolderThatCannotBeMadeIsUnavailable(t *testing.T) {

@@ -126,6 +126,10 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 		mark(storeFull(st), " FULL"), spooled(st))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
+		if before(c.Name, c.Address) == "" {
+			terminal.Fprintf(w, "  listens\t%s\n", c.Address)
+			continue
+		}
 		terminal.Fprintf(w, "  listens\t%s\t%s\n", c.Name, c.Address)
 	}
 	bridges, more := few(v, v.bridges(st.Bridges), listMost)

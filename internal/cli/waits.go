@@ -59,7 +59,8 @@ func (w *waits) tell() {
 	}
 	w.told = true
 	if w.last == nil {
-		terminal.Fprintln(w.out, "hopwire: waits for a broker: none has answered yet")
+		terminal.Fprintln(w.out, "hopwire: waits for a broker: none has answered yet; is the port an"+
+			" OpenWire one?")
 		return
 	}
 	terminal.Fprintf(w.out, "hopwire: waits for a broker; the last try: %v\n", w.last)

@@ -163,8 +163,6 @@ func (b *builder) network(n *bean) *Network {
 		Name:                             n.text("name"),
 		UserName:                         n.raw("userName"),
 		Password:                         n.raw("password"),
-		RemoteUserName:                   n.raw("userName"),
-		RemotePassword:                   n.raw("password"),
 		Duplex:                           n.bool("duplex"),
 		StaticBridge:                     n.bool("staticBridge"),
 		DynamicOnly:                      n.bool("dynamicOnly"),
@@ -193,6 +191,9 @@ func (b *builder) network(n *bean) *Network {
 	if !out.AutoStart {
 		b.notice(n.at("autoStart"), Warning, "network connector %s stays stopped: autoStart is false, "+
 			"and there is no command yet that starts it", out.Name)
+	}
+	if n.has("remoteUserName") || n.has("remotePassword") {
+		out.RemoteUserName, out.RemotePassword = out.UserName, out.Password
 	}
 	if n.has("remoteUserName") {
 		out.RemoteUserName = n.raw("remoteUserName")

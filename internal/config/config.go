@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -226,6 +227,9 @@ func Load(path string, opts Options) (*Config, error) {
 	o := opts.withDefaults()
 	data, err := o.ReadFile(path)
 	if err != nil {
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			err = plainPathError{e}
+		}
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return Parse(path, data, *o)

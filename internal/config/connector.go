@@ -29,8 +29,9 @@ type Network struct {
 	Links   []Link
 	BackOff BackOff
 
-	UserName, Password             string // for the local broker, and the remote one without others
-	RemoteUserName, RemotePassword string // what the remote broker gets
+	UserName, Password string // for the local broker, and the remote one without others
+	// RemoteUserName and RemotePassword are what the remote broker gets, if the file has one of them.
+	RemoteUserName, RemotePassword string
 
 	Duplex                           bool
 	StaticBridge                     bool

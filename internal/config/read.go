@@ -83,3 +83,8 @@ func fromUTF16(data []byte) (out []byte, converted bool, err error) {
 	}
 	return out, true, nil
 }
+
+// plainPathError is an error about a file without the system call that gave it.
+type plainPathError struct{ *fs.PathError }
+
+func (e plainPathError) Error() string { return e.Path + ": " + e.Err.Error() }

@@ -45,7 +45,7 @@ func Listen(text string, log *slog.Logger) (*Listener, error) {
 	l, err := net.Listen("tcp", u.Address())
 	if err != nil {
 		return nil, &message.Error{Kind: message.Unavailable, Cause: err,
-			Text: u.String() + ": " + reason(err, 0)}
+			Text: u.String() + ": " + reason(err, 0) + refused(u, err)}
 	}
 	return NewListener(l, u, o, log), nil
 }
