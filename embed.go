@@ -48,7 +48,9 @@ func (w aboveInfo) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 
 // WithGroup implements slog.Handler.
-func (w aboveInfo) WithGroup(name string) slog.Handler { return aboveInfo{w.Handler.WithGroup(name)} }
+func (w aboveInfo) WithGroup(name string) slog.Handler {
+	return aboveInfo{w.Handler.WithGroup(name)}
+}
 
 // Dial connects to the broker from its own process, without a port; addr is not looked at. With
 // client.WithDialer(b.Dial) a client connects so to whatever address it is given. Users log in as

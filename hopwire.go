@@ -171,6 +171,21 @@ func (s *Setup) Notices() []string {
 	return lines
 }
 
+// Remark is a notice with what it is: Ignored for a setting without effect, or else a warning.
+type Remark struct {
+	Ignored bool
+	Text    string // a line: its place, and what there is to know
+}
+
+// Remarks are the Notices, by what they are.
+func (s *Setup) Remarks() []Remark {
+	var out []Remark
+	for _, n := range s.config.Notices {
+		out = append(out, Remark{n.Kind != config.Warning, n.Pos.String() + ": " + n.Text})
+	}
+	return out
+}
+
 // GuessedBase says what ${activemq.base} is taken for, and how to say otherwise, where a value of
 // the file has it and nothing but the file's folder tells; "" elsewhere.
 func (s *Setup) GuessedBase() string {

@@ -36,8 +36,9 @@ func (s *Setup) Repair(ctx context.Context) (*Repaired, error) {
 	r, err := disk.Repair(ctx, disk.RepairOptions{Dir: dir,
 		Metas: append(broker.Metas(), metaBrokerID)})
 	if message.KindOf(err) == message.NotFound {
-		err = fmt.Errorf("%w; a repair looks where a start would: run it in the broker's working folder"+
-			", with its ACTIVEMQ_DATA, ACTIVEMQ_BASE and -D", err)
+		err = message.Errorf(message.NotFound, "store %s: there is none; a repair looks where a start"+
+			" would: run it in the broker's working folder, with its ACTIVEMQ_DATA, ACTIVEMQ_BASE and -D",
+			dir)
 	}
 	return r, err
 }

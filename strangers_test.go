@@ -88,14 +88,6 @@ func TestANewFolderBesideThoseOfOtherNamesIsTold(t *testing.T) {
 		t.Errorf("of a broker that runs it is told %q", got)
 	}
 	end(t, b)
-	stopped(setup("other", ""))
-	if b, err = old.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := told(setup("shop", "")); got != "" {
-		t.Errorf("of a folder that running brokers share it is told %q", got)
-	}
-	end(t, b)
 	stopped(shop)
 	if got := told(setup("shop", "")); got != "" {
 		t.Errorf("of a folder that is not new it is told %q", got)
@@ -103,5 +95,25 @@ func TestANewFolderBesideThoseOfOtherNamesIsTold(t *testing.T) {
 	if got := told(setup("third", "")); !strings.Contains(got, "there are ") ||
 		!strings.Contains(got, " of brokers that do not run: their messages are") {
 		t.Errorf("of two that do not run it is told %q", got)
+	}
+}
+
+// Where some brokers of a folder run, one more is no other that was renamed.
+func TestANewFolderBesideRunningBrokersIsNoRenamedOne(t *testing.T) {
+	t.Setenv("TMPDIR", need.ShortDir(t))
+	data := t.TempDir()
+	for _, name := range []string{"away", "runs"} {
+		b, err := named(t, name, data, "").Start(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "runs" {
+			defer end(t, b)
+			break
+		}
+		end(t, b)
+	}
+	if got := warnings(t, named(t, "new", data, "")); got != "" {
+		t.Errorf("it is told %q", got)
 	}
 }

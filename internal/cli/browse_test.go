@@ -75,10 +75,10 @@ func TestBrowseCounts(t *testing.T) {
 		"--messagePriority", "7")
 	expect(t, exitDone, `^queue://Q: 6 messages\nqueue://NO does not exist on this broker\n$`,
 		"browse", at, "--count", "Q", "NO")
-	expect(t, exitDone, `^queue://MANI does not exist on this broker; did you mean MANY\?\n$`, "browse",
-		at, "MANI")
-	expect(t, exitDone, `received 0 messages.*\nqueue://FEV was not there before this consumer; did you`+
-		` mean FEW\?\n$`, "consumer", at, "--wait", "10ms", "FEV")
+	expect(t, exitDone, `^queue://MANI does not exist on this broker; did you mean MANY\?\n$`,
+		"browse", at, "MANI")
+	expect(t, exitDone, `received 0 messages.*\nqueue://FEV was not there before this consumer; did`+
+		` you mean FEW\?\n$`, "consumer", at, "--wait", "10ms", "FEV")
 	expect(t, exitDone, `received 0 messages [^\n]*\n$`, "consumer", at, "--wait", "10ms", "FEV")
 	expect(t, exitDone, `^queue://Q: 1 message\n$`, "browse", at, "--count", "Q", "--msgsel",
 		"JMSPriority = 7")

@@ -70,12 +70,9 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer leave()
-	// Who consumes makes the queue: that it was not there is to be known before.
-	var there queues
-	if from.Type == openwire.TypeQueue {
-		if there, err = queuesOf(ctx, conn); err != nil {
-			return err
-		}
+	there, err := c.before(ctx, conn, from)
+	if err != nil {
+		return err
 	}
 	out := &lines{out: s.out}
 	// What reads a body from a pipe or file is given what was sent.
@@ -111,6 +108,15 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 			client.FormatDestination(from), nearest(from.PhysicalName, there.names))
 	}
 	return err
+}
+
+// before gives the queues that are there before the consumer is, who makes its own.
+func (c *consumerCommand) before(ctx context.Context, conn *client.Conn, from *client.Destination,
+) (queues, error) {
+	if from.Type != openwire.TypeQueue {
+		return queues{}, nil
+	}
+	return queuesOf(ctx, conn)
 }
 
 func (c *consumerCommand) mode() (client.AckMode, error) {

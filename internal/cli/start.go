@@ -358,8 +358,12 @@ func remarks(setup *hopwire.Setup) terminal.Text {
 	for _, l := range setup.Compatibility() {
 		terminal.Fprintf(&t, "  compat    %s\n", l)
 	}
-	for _, l := range setup.Notices() {
-		terminal.Fprintf(&t, "  %s\n", l)
+	for _, r := range setup.Remarks() {
+		word := "warning"
+		if r.Ignored {
+			word = "ignored"
+		}
+		terminal.Fprintf(&t, "  %s   %s\n", word, r.Text)
 	}
 	return terminal.Text(t.String())
 }

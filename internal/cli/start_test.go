@@ -144,7 +144,7 @@ func TestACheckTellsWhatAFileDoesAndStartsNothing(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, 0, `^broker m  .*^  compat .*^  .*m.xml:2:[0-9]*: not honoured: useVirtualDestSubs`,
+	expect(t, 0, `^broker m  .*^  compat .*^  ignored   .*m.xml:2:[0-9]*: useVirtualDestSubs`,
 		"start", "--check", file)
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("a check left %v, %v", left, err)
@@ -184,6 +184,7 @@ func TestACheckShowsWhatStartWouldOpen(t *testing.T) {
   listens   x  tcp://0\.0\.0\.0:61699
   listens   any  nio://127\.0\.0\.1:0
   store     `+store+`
+  limits    memory [^\n]*
   bridge    north to tcp://a:1
   bridge    north to tcp://b:2
   bridge    pair to tcp://c:3, of 2 addresses

@@ -228,10 +228,6 @@ func (b *builder) checkNetwork(n *bean, c *Network) {
 	if c.Name == "" {
 		b.problem(n.at("name"), "name on <networkConnector> is empty")
 	}
-	if n.bool("syncDurableSubs") && (c.DynamicOnly || !c.ConduitSubscriptions || c.StaticBridge) {
-		b.notice(n.at("syncDurableSubs"), Warning, "syncDurableSubs has no effect with "+
-			"dynamicOnly=true, conduitSubscriptions=false or staticBridge=true")
-	}
 	if c.StaticBridge && len(c.Static) == 0 {
 		b.notice(n.at("staticBridge"), Warning,
 			"staticBridge without staticallyIncludedDestinations forwards nothing")
