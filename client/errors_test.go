@@ -40,7 +40,7 @@ func TestAConnectionThatCannotBeMadeSaysWhyInWords(t *testing.T) {
 		{shut.Addr().String(), "", "connection refused", false},
 		{l.Addr().String(), "", "the peer closed the connection", true},
 		{l.Addr().String(), "?connectionTimeout=50", "no answer within 50ms (connectionTimeout);" +
-			" is that an OpenWire port?", false},
+			" is that an OpenWire port? ActiveMQ's is usually 61616", false},
 	} {
 		if c.hangUp {
 			go func() {
