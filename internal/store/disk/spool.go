@@ -10,6 +10,8 @@ import (
 
 	"hopwire/internal/message"
 	"hopwire/internal/store"
+	"hopwire/internal/store/disk/files"
+	"hopwire/internal/store/disk/patient"
 )
 
 // What a spool takes of memory, and what it leaves free of its disk: more than four times what a
@@ -54,7 +56,7 @@ func (p *Spool) Clear() error {
 		return nil
 	}
 	lock, holder, err := p.opts.tryLock()
-	if errors.Is(err, errInUse) {
+	if errors.Is(err, files.ErrInUse) {
 		return message.Errorf(message.Unavailable, "spool %s: in use by %s", dir, holder)
 	}
 	if err == nil {
@@ -113,7 +115,7 @@ func (p *Spool) open(batches []*store.Batch) (*Store, error) {
 
 func (p *Spool) make() (*Store, error) {
 	o := p.opts
-	if err := makeDir(p.fs(), o.Dir); err != nil {
+	if err := files.MakeDir(p.fs(), o.Dir); err != nil {
 		return nil, message.Errorf(message.Limit, "spool %s: cannot make the folder: %w", o.Dir, err)
 	}
 	usage, err := p.fs().GetDiskUsage(o.Dir)
@@ -121,7 +123,7 @@ func (p *Spool) make() (*Store, error) {
 		if o.ReserveBytes == 0 {
 			o.ReserveBytes = min(spoolReserve, int64(usage.TotalBytes/4))
 		}
-		if free := int64(min(usage.AvailBytes, 1<<62)); full(free, o.ReserveBytes) {
+		if free := int64(min(usage.AvailBytes, 1<<62)); patient.Full(free, o.ReserveBytes) {
 			return nil, message.Errorf(message.Limit, "spool %s: %d bytes free, which is less than the %d"+
 				" that are kept", o.Dir, free, o.ReserveBytes)
 		}
@@ -134,14 +136,14 @@ func (p *Spool) make() (*Store, error) {
 
 // clean removes what a store left of which the open failed.
 func (p *Spool) clean() error {
-	db := p.fs().PathJoin(p.opts.Dir, dbName)
+	db := p.fs().PathJoin(p.opts.Dir, files.DB)
 	if _, err := p.fs().Stat(db); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err := p.Clear(); err != nil {
 		return err
 	}
-	return makeDir(p.fs(), p.opts.Dir)
+	return files.MakeDir(p.fs(), p.opts.Dir)
 }
 
 // tell warns of trouble, unless that was told last.

@@ -1,9 +1,8 @@
-package disk
+package files
 
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,19 +11,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// mendedFS shows pebble a damaged folder as it can be read. Nothing on the disk is changed.
-type mendedFS struct {
+// Mended shows pebble a damaged folder as it can be read. Nothing on the disk is changed.
+type Mended struct {
 	vfs.FS
 	mem    *vfs.MemFS        // has the files that are shown instead of those on the disk
 	shown  map[string]string // by their paths, those of mem
 	more   []string          // names that the folder has beside those on the disk
 	hidden []string
 	tails  map[string][]byte // of tables by their paths: what is shown behind their own bytes
-	cut    bool              // writes are lost, or may be
+	Cut    bool              // writes are lost, or may be
 }
 
 // Open implements vfs.FS.
-func (fs *mendedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+func (fs *Mended) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if in, ok := fs.shown[name]; ok {
 		return fs.mem.Open(in)
 	}
@@ -36,7 +35,7 @@ func (fs *mendedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) 
 }
 
 // List implements vfs.FS.
-func (fs *mendedFS) List(dir string) ([]string, error) {
+func (fs *Mended) List(dir string) ([]string, error) {
 	names, err := fs.FS.List(dir)
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return slices.Contains(fs.hidden, name)
@@ -44,8 +43,11 @@ func (fs *mendedFS) List(dir string) ([]string, error) {
 	return append(names, fs.more...), err
 }
 
+// ShowTail has a table be shown with another tail.
+func (fs *Mended) ShowTail(path string, tail []byte) { fs.tails[path] = tail }
+
 // Stat implements vfs.FS. A table with another tail has the size that the list of tables tells.
-func (fs *mendedFS) Stat(name string) (vfs.FileInfo, error) {
+func (fs *Mended) Stat(name string) (vfs.FileInfo, error) {
 	if in, ok := fs.shown[name]; ok {
 		return fs.mem.Stat(in)
 	}
@@ -53,7 +55,7 @@ func (fs *mendedFS) Stat(name string) (vfs.FileInfo, error) {
 }
 
 // show has a file be what data is.
-func (fs *mendedFS) show(path string, data []byte) error {
+func (fs *Mended) show(path string, data []byte) error {
 	in := fmt.Sprintf("f%d", len(fs.shown))
 	f, err := fs.mem.Create(in, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -66,10 +68,10 @@ func (fs *mendedFS) show(path string, data []byte) error {
 	return f.Close()
 }
 
-// mendFiles looks at the manifest and the logs, and gives them as they can be read, with what is to
+// Mend looks at the manifest and the logs, and gives them as they can be read, with what is to
 // be told of it.
-func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
-	out := &mendedFS{FS: fs, mem: vfs.NewMem(), shown: map[string]string{},
+func Mend(fs vfs.FS, db string) (*Mended, []string, error) {
+	out := &Mended{FS: fs, mem: vfs.NewMem(), shown: map[string]string{},
 		tails: map[string][]byte{}}
 	var told []string
 	n, current, err := readNote(fs, db)
@@ -95,24 +97,24 @@ func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
 	if !slices.ContainsFunc(names, func(name string) bool {
 		return strings.HasPrefix(name, formatMarker)
 	}) {
-		told = append(told, dbName+"/"+formatMarker+"* is missing")
+		told = append(told, DB+"/"+formatMarker+"* is missing")
 		out.more = append(out.more, fmt.Sprintf("%s%06d.%03d", formatMarker, last,
 			pebble.FormatTableFormatV6))
 	}
-	if name, why := badOptions(fs, db, names); why != nil {
-		told = append(told, fmt.Sprintf("%s/%s is damaged", dbName, name))
+	if name, why := BadOptions(fs, db); why != nil {
+		told = append(told, fmt.Sprintf("%s/%s is damaged", DB, name))
 		out.hidden = append(out.hidden, name)
 	}
 	logs := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
 		return !strings.HasSuffix(name, logSuffix)
 	})
 	for name := range n.durable {
-		out.cut = out.cut || strings.HasSuffix(name, logSuffix) && !slices.Contains(names, name)
+		out.Cut = out.Cut || strings.HasSuffix(name, logSuffix) && !slices.Contains(names, name)
 	}
 	for i, name := range append(logs, current) {
 		path := fs.PathJoin(db, name)
-		data, err := readFile(fs, path)
-		if missing(err) {
+		data, err := Read(fs, path)
+		if Missing(err) {
 			continue
 		}
 		if err != nil {
@@ -125,7 +127,7 @@ func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
 		} else {
 			m.turnBits()
 		}
-		out.cut = out.cut || len(m.gaps) > 0 || int64(len(data)) < m.durable
+		out.Cut = out.Cut || len(m.gaps) > 0 || int64(len(data)) < m.durable
 		if m.changed {
 			told = append(told, m.tell(name))
 			err = out.show(path, m.data)
@@ -139,9 +141,10 @@ func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
 
 const formatMarker = "marker.format-version."
 
-// badOptions gives the file of options that keeps pebble from opening its folder, and why. It has
-// nothing that is not in pebbleOptions: pebble writes it anew at each open.
-func badOptions(fs vfs.FS, db string, names []string) (string, error) {
+// BadOptions gives the file of options that keeps pebble from opening its folder, and why. It has
+// nothing that is not in the options of the store: pebble writes it anew at each open.
+func BadOptions(fs vfs.FS, db string) (name string, why error) {
+	names, _ := fs.List(db) // who lists it first tells of a failure
 	last := ""
 	for _, name := range names {
 		if strings.HasPrefix(name, optionsPrefix) {
@@ -151,7 +154,7 @@ func badOptions(fs vfs.FS, db string, names []string) (string, error) {
 	if last == "" {
 		return "", nil
 	}
-	text, err := readFile(fs, fs.PathJoin(db, last))
+	text, err := Read(fs, fs.PathJoin(db, last))
 	if err != nil {
 		return "", nil //nolint:nilerr // pebble will tell
 	}
@@ -161,15 +164,6 @@ func badOptions(fs vfs.FS, db string, names []string) (string, error) {
 }
 
 const optionsPrefix = "OPTIONS-"
-
-func readFile(fs vfs.FS, path string) ([]byte, error) {
-	f, err := fs.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
-}
 
 // mender mends a log, or a manifest.
 type mender struct {
@@ -295,5 +289,5 @@ func (m *mender) tell(name string) string {
 	if len(what) == 0 {
 		what = append(what, "its last write was cut off")
 	}
-	return dbName + "/" + name + ": " + strings.Join(what, "; ")
+	return DB + "/" + name + ": " + strings.Join(what, "; ")
 }

@@ -1,4 +1,4 @@
-package disk
+package files
 
 import (
 	"errors"
@@ -10,64 +10,34 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"hopwire/internal/message"
 )
+
+// Look gives the note of pebble's files, and what is not as it says; "" for nothing.
+func Look(fs vfs.FS, db string) (n Note, bad string, err error) {
+	n, inUse, err := readNote(fs, db)
+	if err != nil {
+		return n, "", err
+	}
+	found, err := troubles(fs, db, n, inUse)
+	if len(found) > 0 {
+		bad = found[0].tell()
+	}
+	return n, bad, err
+}
 
 // trouble is a file of pebble's that is not as it was noted.
 type trouble struct{ file, what string }
 
-// remedy ends what is told of damage that keeps a store from being opened.
-const remedy = "run hopwire repair FILE, which copies what can be read, or put a copy of the" +
-	" folder from before the damage in its place"
+func (t trouble) tell() string { return DB + "/" + t.file + " " + t.what }
 
-// damagedStore is an error of a store that cannot be opened as it is.
-func damagedStore(dir, what string) error {
-	return message.Errorf(message.Corrupt, "store %s: %s; nothing was changed: %s", dir, what, remedy)
-}
-
-// look gives the note of pebble's files, or an error when they are not as it says.
-func (s *Store) look(fs vfs.FS, db string) (note, error) {
-	noted, inUse, err := readNote(fs, db)
-	if err != nil {
-		return note{}, message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
-	}
-	found, err := troubles(fs, db, noted, inUse)
-	if err != nil {
-		return note{}, message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
-	}
-	if len(found) > 0 {
-		return note{}, damagedStore(s.opts.Dir, found[0].tell())
-	}
-	names, _ := fs.List(db)
-	if name, why := badOptions(fs, db, names); why != nil {
-		s.warn(fmt.Sprintf("%s/%s is damaged, and made anew: %s", dbName, name,
-			oneLined(why.Error())))
-		if err := fs.Remove(fs.PathJoin(db, name)); err != nil {
-			return note{}, message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
-		}
-	}
-	return noted, nil
-}
-
-func (t trouble) tell() string { return dbName + "/" + t.file + " " + t.what }
-
-// openError is what is told when pebble cannot open its files.
-func (s *Store) openError(err error) error {
-	if isDamage(err) {
-		return damagedStore(s.opts.Dir, "what is in db is damaged: "+oneLine{err}.Error())
-	}
-	return message.Errorf(message.Unavailable, "store %s: cannot open it: %w", s.opts.Dir, err)
-}
-
-// isDamage tells what pebble says of the files that it finds from an error of the system.
-func isDamage(err error) bool {
-	return pebble.IsCorruptionError(err) || missing(err) || errors.Is(err, pebble.ErrDBNotPristine) ||
+// IsDamage tells what pebble says of the files that it finds from an error of the system.
+func IsDamage(err error) bool {
+	return pebble.IsCorruptionError(err) || Missing(err) || errors.Is(err, pebble.ErrDBNotPristine) ||
 		errors.Is(err, pebble.ErrDBAlreadyExists) || strings.Contains(err.Error(), "size mismatch")
 }
 
 // troubles compares pebble's files with the note of them, the manifest first.
-func troubles(fs vfs.FS, db string, n note, current string) ([]trouble, error) {
+func troubles(fs vfs.FS, db string, n Note, current string) ([]trouble, error) {
 	switch {
 	case n.current == "":
 		return nil, nil
@@ -100,14 +70,14 @@ func troubles(fs vfs.FS, db string, n note, current string) ([]trouble, error) {
 // lookAt says what is wrong with a file that was durable up to a length, "" for nothing.
 func lookAt(fs vfs.FS, path, name string, length int64) (string, error) {
 	f, err := fs.Open(path)
-	if missing(err) {
+	if Missing(err) {
 		return "is missing", nil
 	}
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	at, ok, err := soundTo(f, fileNumber(name), length)
+	at, ok, err := SoundTo(f, fileNumber(name), length)
 	if ok || err != nil {
 		return "", err
 	}
@@ -120,7 +90,7 @@ func lookAt(fs vfs.FS, path, name string, length int64) (string, error) {
 // currentManifest gives the name of the manifest in use, "" when nothing names one.
 func currentManifest(fs vfs.FS, db string) (string, error) {
 	names, err := fs.List(db)
-	if missing(err) {
+	if Missing(err) {
 		return "", nil
 	}
 	last := ""
