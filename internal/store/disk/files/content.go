@@ -9,10 +9,11 @@ import (
 // Content is what a folder has of a store.
 type Content int
 
+// What there may be.
 const (
-	Nothing  Content = iota
-	OfUs             // the note of a store that was never opened
-	OfPebble         // a store
+	Nothing  Content = iota // it has none
+	OfUs                    // the note of a store that was never opened
+	OfPebble                // a store
 )
 
 // Has tells what a folder has of a store, its format aside.
