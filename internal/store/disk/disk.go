@@ -126,7 +126,7 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 		s.still()
 		switch {
 		case s.db != nil:
-			_, _ = s.shut() // what keeps it from ending is told by err, or nobody waits for it
+			_, _ = s.shut(nil) // what keeps it from ending is told by err, or nobody waits for it
 		case s.fs.Known != nil && !s.hasFailed():
 			close(s.jobs)
 			_ = s.fs.Known.Close()
@@ -290,13 +290,18 @@ func (s *Store) close() error {
 		close(idle)
 		return nil
 	})
+	late := s.late()
 	select {
 	case <-idle:
 	case <-s.failed: // a read may wait forever for what pebble holds
 		return s.left()
+	case <-late:
+		return s.errLate()
 	}
-	hangs, err := s.shut()
+	hangs, err := s.shut(late)
 	switch {
+	case hangs && s.opts.Volatile:
+		return s.errLate()
 	case hangs: // all that was applied is durable
 		return nil
 	case s.hasFailed():
@@ -306,8 +311,8 @@ func (s *Store) close() error {
 }
 
 // shut closes pebble. It reports whether that waits for what never ends: then it is left, as after
-// a failure.
-func (s *Store) shut() (hangs bool, err error) {
+// a failure, and so it is when it is late.
+func (s *Store) shut(late <-chan time.Time) (hangs bool, err error) {
 	ended := make(chan error, 1)
 	s.run.Go("store end", func(context.Context) error {
 		ended <- s.inWriter(func() error {
@@ -319,11 +324,29 @@ func (s *Store) shut() (hangs bool, err error) {
 	case err = <-ended:
 	case <-s.fs.Suspects.Hangs():
 		return true, nil
+	case <-late:
+		return true, nil
 	}
 	if !s.hasFailed() {
 		close(s.jobs)
 	}
 	return false, err
+}
+
+// late tells when the end of a volatile store is not waited for any more: nobody needs what it has.
+func (s *Store) late() <-chan time.Time {
+	if !s.opts.Volatile {
+		return nil
+	}
+	return time.After(lateTime)
+}
+
+// lateTime is how long the end of a volatile store is waited for.
+const lateTime = 3 * time.Second
+
+func (s *Store) errLate() error {
+	return message.Errorf(message.Unavailable, "store %s: the disk does not answer within %s: it is"+
+		" left", s.opts.Dir, lateTime)
 }
 
 // left gives the outcome of a Close that cannot end what pebble does. Where that only waits for

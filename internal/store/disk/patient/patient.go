@@ -66,11 +66,11 @@ func (fs FS) again(op func() error) error {
 	return err
 }
 
-// must runs op until it does not fail for lack of space; it fails only for what is, or is not,
-// there.
+// must runs op until it does not fail for lack of space; it fails only for what is there. What is
+// not there has been taken away, with its folder perhaps: pebble would try again forever.
 func (fs FS) must(op func() error) error {
 	err := fs.again(op)
-	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrExist) {
+	if err != nil && !errors.Is(err, os.ErrExist) {
 		fs.p.broken(err)
 	}
 	return err
