@@ -12,8 +12,9 @@
 package store
 
 import (
-	"hopwire/internal/message"
 	"iter"
+
+	"hopwire/internal/message"
 )
 
 // DestID names a destination inside a store. It is never reused.
@@ -87,8 +88,8 @@ func (h *Header) Name() Name {
 	return Name{Destination: h.Destination}
 }
 
-// Older gives those of a store's headers that have the name of a newer one. There is none in a store
-// unless it was repaired by an older version, or what tells that it was removed is lost.
+// Older gives those of a store's headers that have the name of a newer one. There is none in a
+// store unless it was repaired by an older version, or what tells that it was removed is lost.
 func Older(headers iter.Seq[Header]) map[DestID]bool {
 	newest, older := map[Name]DestID{}, map[DestID]bool{}
 	for h := range headers {

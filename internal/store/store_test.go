@@ -16,7 +16,8 @@ func TestOlderOnesOfANameAreFound(t *testing.T) {
 	}
 	sub := named(7, "a")
 	sub.Subscription = &store.Subscription{ClientID: "a", Name: "a"}
-	all := []store.Header{named(5, "a"), named(9, "a"), named(2, "b"), named(3, "a"), sub, named(8, "b")}
+	all := []store.Header{named(5, "a"), named(9, "a"), named(2, "b"), named(3, "a"), sub,
+		named(8, "b")}
 	for range 2 {
 		got := slices.Sorted(maps.Keys(store.Older(slices.Values(all))))
 		if !slices.Equal(got, []store.DestID{2, 3, 5}) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -32,6 +33,8 @@ type Spool struct {
 	s      *Store // nil before the first put
 	closed bool
 	told   string // the last trouble that was told
+
+	making chan struct{} // has room for one who makes the folder
 }
 
 // NewSpool makes a spool. Of the options Volatile and those that are about memory and waiting are
@@ -39,7 +42,7 @@ type Spool struct {
 func NewSpool(o Options) *Spool {
 	o.Volatile, o.NoWait = true, true
 	o.MemTableBytes, o.CacheBytes = spoolMemTable, spoolCache
-	return &Spool{opts: o}
+	return &Spool{opts: o, making: make(chan struct{}, 1)}
 }
 
 func (p *Spool) fs() vfs.FS {
@@ -99,17 +102,25 @@ func (p *Spool) open(batches []*store.Batch) (*Store, error) {
 	if !puts {
 		return nil, nil
 	}
+	p.making <- struct{}{}
+	defer func() { <-p.making }()
+	if s, err := p.opened(); s != nil || err != nil {
+		return s, err
+	}
 	s, err := p.make()
 	if err != nil {
 		p.tell(err.Error())
 		return nil, message.Errorf(message.Limit, "%w", err)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, errors.Join(p.errClosed(), s.Close())
+	closed := p.closed
+	if !closed {
+		p.s = s
 	}
-	p.s = s
+	p.mu.Unlock()
+	if closed {
+		return nil, errors.Join(p.errClosed(), s.Close(), p.Clear())
+	}
 	return s, nil
 }
 
@@ -225,13 +236,23 @@ func (p *Spool) Space() store.Space {
 func (p *Spool) Close() error {
 	p.mu.Lock()
 	was := p.closed
-	s := p.s
 	p.closed = true
 	p.mu.Unlock()
-	if was || s == nil {
+	if was {
 		return nil
 	}
-	if err := s.Close(); err != nil {
+	select {
+	case p.making <- struct{}{}: // from now on nobody makes it
+	case <-time.After(lateTime):
+		return message.Errorf(message.Unavailable, "spool %s: the disk does not answer within %s",
+			p.opts.Dir, lateTime)
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.s == nil {
+		return nil
+	}
+	if err := p.s.Close(); err != nil {
 		return err
 	}
 	return p.Clear()

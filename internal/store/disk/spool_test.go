@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -174,6 +176,47 @@ func TestAFailingDiskEndsASpool(t *testing.T) {
 	if err := s.Close(); err == nil {
 		t.Error("it is closed as if nothing was wrong")
 	}
+}
+
+// What is being made while the broker stops is not left.
+func TestASpoolThatIsBeingMadeIsRemoved(t *testing.T) {
+	mem := vfs.NewMem()
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	s := disk.NewSpool(disk.Options{Dir: "spool",
+		FS: errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpCreate {
+				once.Do(func() {
+					close(begun)
+					<-goOn
+				})
+			}
+			return nil
+		}))})
+	put := make(chan error)
+	go func() { put <- s.Apply([]*store.Batch{spooled(1, 1)}) }()
+	<-begun
+	closed := make(chan error)
+	go func() { closed <- s.Close() }()
+	for message.KindOf(errorOf(s)) != message.Unavailable { // Close has begun
+		runtime.Gosched()
+	}
+	close(goOn)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if names, err := mem.List(""); err != nil || len(names) != 0 {
+		t.Errorf("%v are left, %v", names, err)
+	}
+	if err := <-put; message.KindOf(err) != message.Unavailable {
+		t.Errorf("it is put with %v", err)
+	}
+}
+
+func errorOf(s *disk.Spool) error {
+	_, err := s.Headers()
+	return err
 }
 
 // A disk that does not answer keeps nobody from closing a spool.

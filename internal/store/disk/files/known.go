@@ -191,6 +191,9 @@ func readSlots(fs vfs.FS, db string) (n Note, err error) {
 		return n, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return n, &folderError{knownName}
+	}
 	data, err := io.ReadAll(io.LimitReader(f, knownLast+lastSize))
 	for slot := range slices.Chunk(data[:min(len(data), knownLast)], knownSlot) {
 		if m, ok := parseNote(slot); ok && m.turn >= n.turn {

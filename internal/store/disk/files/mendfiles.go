@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,6 +76,9 @@ func Mend(fs vfs.FS, db string) (*Mended, []string, error) {
 		tails: map[string][]byte{}}
 	var told []string
 	n, current, err := readNote(fs, db)
+	if isFolder := (*folderError)(nil); errors.As(err, &isFolder) {
+		told, err = append(told, isFolder.trouble().tell()), nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,18 +86,16 @@ func Mend(fs vfs.FS, db string) (*Mended, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, x := range found {
-		told = append(told, x.tell())
-	}
 	names, err := fs.List(db)
 	if err != nil {
 		return nil, nil, err
 	}
 	const last = 999999 // of the markers the one with the highest number counts
-	if fileNumber(n.current) > fileNumber(current) {
-		current = n.current
+	if best := bestManifest(fs, db, names, n, current); best != current {
+		current = best
 		out.more = append(out.more, fmt.Sprintf("%s%06d.%s", markerPrefix, last, current))
 	}
+	out.Cut = out.Cut || n.current != "" && current != n.current
 	if !slices.ContainsFunc(names, func(name string) bool {
 		return strings.HasPrefix(name, formatMarker)
 	}) {
@@ -105,38 +107,77 @@ func Mend(fs vfs.FS, db string) (*Mended, []string, error) {
 		told = append(told, fmt.Sprintf("%s/%s is damaged", DB, name))
 		out.hidden = append(out.hidden, name)
 	}
+	manifest, err := out.mend(db, current, mender{durable: n.durable[current]}, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	below := flushedBelow(manifest.data)
+	var seen []string
+	for _, x := range unneeded(found, below) {
+		seen = append(seen, x.tell())
+	}
+	told = append(append(seen, told...), manifest.told...)
 	logs := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
-		return !strings.HasSuffix(name, logSuffix)
+		return !strings.HasSuffix(name, logSuffix) || isFlushed(name, below)
 	})
 	for name := range n.durable {
-		out.Cut = out.Cut || strings.HasSuffix(name, logSuffix) && !slices.Contains(names, name)
+		out.Cut = out.Cut || strings.HasSuffix(name, logSuffix) && !slices.Contains(names, name) &&
+			!isFlushed(name, below)
 	}
-	for i, name := range append(logs, current) {
-		path := fs.PathJoin(db, name)
-		data, err := Read(fs, path)
-		if Missing(err) {
-			continue
-		}
+	for i, name := range logs {
+		m, err := out.mend(db, name, mender{num: fileNumber(name), durable: n.durable[name]},
+			i < len(logs)-1)
 		if err != nil {
 			return nil, nil, err
 		}
-		m := mender{data: data, durable: n.durable[name]}
-		if isLog := i < len(logs); isLog {
-			m.num = fileNumber(name)
-			m.mend(i < len(logs)-1)
-		} else {
-			m.turnBits()
-		}
-		out.Cut = out.Cut || len(m.gaps) > 0 || int64(len(data)) < m.durable
-		if m.changed {
-			told = append(told, m.tell(name))
-			err = out.show(path, m.data)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
+		told = append(told, m.told...)
 	}
 	return out, told, nil
+}
+
+// mend mends a log, or a manifest, which has no number, and shows it so when it is damaged; see
+// mender.mend.
+func (fs *Mended) mend(db, name string, m mender, strict bool) (mender, error) {
+	path := fs.PathJoin(db, name)
+	data, err := Read(fs.FS, path)
+	if Missing(err) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	if m.data = data; m.num > 0 {
+		m.mend(strict)
+	} else {
+		m.turnBits()
+	}
+	fs.Cut = fs.Cut || len(m.gaps) > 0 || int64(len(data)) < m.durable
+	if m.changed {
+		m.told = []string{m.tell(name)}
+		err = fs.show(path, m.data)
+	}
+	return m, err
+}
+
+// bestManifest gives the list of tables that is read: the one that is noted as the newest, when it
+// is there, the one that a marker names, or else the newest that has anything.
+func bestManifest(fs vfs.FS, db string, names []string, n Note, current string) string {
+	if fileNumber(n.current) > fileNumber(current) && slices.Contains(names, n.current) {
+		return n.current
+	}
+	if current != "" {
+		return current
+	}
+	best := ""
+	for _, name := range names {
+		if !strings.HasPrefix(name, manifestPrefix) || fileNumber(name) < fileNumber(best) {
+			continue
+		}
+		if data, err := Read(fs, fs.PathJoin(db, name)); err == nil && len(records(data)) > 0 {
+			best = name
+		}
+	}
+	return best
 }
 
 const formatMarker = "marker.format-version."
@@ -171,6 +212,7 @@ type mender struct {
 	num     uint32
 	durable int64 // so many bytes were durable for sure
 
+	told    []string
 	changed bool
 	turned  int      // bits that were turned back
 	gaps    []string // places that are left out
