@@ -25,6 +25,9 @@ func Settle(s *Store) error {
 	return errors.Join(s.db.Flush(), s.db.Compact(context.Background(), []byte{0}, []byte{255}, false))
 }
 
+// Hold has no compaction begin any more.
+func Hold(s *Store) { s.schedule.Hold(true) }
+
 // Heap gives how many compactions failed, and how many tables a read may look into.
 func Heap(s *Store) (fails int64, amp int) {
 	m := s.db.Metrics()
