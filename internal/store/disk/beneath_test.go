@@ -85,7 +85,7 @@ func newInPieces(t *testing.T) (f *folder, large func(*message.Message)) {
 		m.Destination = message.Destination{Kind: message.Queue, Name: "d"}
 		m.Content = noise(6000)
 	}
-	f.apply(slices.Concat([]store.Op{header(1, message.Queue, 3001, 9)}, puts(1, 1, 10, 1, large),
+	f.apply(slices.Concat([]store.Op{header(1, message.Queue, 101, 9)}, puts(1, 1, 10, 1, large),
 		delivered(1, 5, 2)))
 	if err := disk.Settle(f.s); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestOfWhatADamagedBlockHidesTheNewestIsTaken(t *testing.T) {
 	f, large := newInPieces(t)
 	f.apply(delivered(4, 6))    // above the last
 	f.apply(delivered(7, 3, 8)) // and above that
-	f.apply(append(puts(1, 3000, 3001, 1, large), header(1, message.Queue, 3001, 8),
+	f.apply(append(puts(1, 100, 101, 1, large), header(1, message.Queue, 101, 8),
 		store.Op{Kind: store.DeleteMessage, Dest: 1, Seq: 1},
 		store.Op{Kind: store.DeleteMessage, Dest: 1, Seq: 9},
 		store.Op{Kind: store.SetRedelivery, Dest: 1, Seq: 8, Count: 2}))
