@@ -271,7 +271,7 @@ func (b *Broker) watch(ctx context.Context, failed <-chan error) {
 	case why := <-b.stopping:
 		b.log.Info("stopping", "why", why)
 	case err = <-failed:
-		err = fmt.Errorf("broker %s: the store failed: %w", b.config.Name, err)
+		err = fmt.Errorf("the store failed: %w", err)
 		b.log.Error("stopping", "why", err.Error())
 	}
 	b.end(err)

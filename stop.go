@@ -10,10 +10,14 @@ import (
 // drainTime bounds each phase of a clean stop. What a phase does has its own bounds, within this.
 const drainTime = 10 * time.Second
 
+// failedTime is how long what was handed to the store is waited for when the store or the spool
+// failed: one that did not fail has it by then.
+const failedTime = 2 * time.Second
+
 // end stops everything in order, each phase within its time: no new connections; peers' answers
 // awaited and bridges ended; clients let go (broker.Stop) and what they had given back; the last
 // bytes sent; sockets gone; the store closed; the control socket closed, since who stops the broker
-// takes that for its end. After a failure of the store nothing is waited for.
+// takes that for its end. After a failure of the store or the spool nothing else is waited for.
 func (b *Broker) end(cause error) {
 	b.ending.Store(true)
 	for _, l := range b.listeners {
@@ -22,11 +26,16 @@ func (b *Broker) end(cause error) {
 	if b.inside != nil {
 		_ = b.inside.Close() // it has no error
 	}
+	failed := cause
 	if cause == nil {
 		cause = errors.Join(bounded(b.endBridges), b.letGo(), bounded(b.hub.Flushed))
 	}
 	b.group.Stop()
-	errs := []error{cause, b.group.Wait(), bounded(b.committer.Close)}
+	patience := drainTime
+	if failed != nil {
+		patience = failedTime
+	}
+	errs := []error{cause, b.group.Wait(), within(patience, b.committer.Close)}
 	b.loops.Stop()
 	errs = append(errs, b.loops.Wait(), b.store.Close())
 	if err := b.spool.end(); err != nil {
@@ -37,13 +46,18 @@ func (b *Broker) end(cause error) {
 		_ = bounded(func(ctx context.Context) error { b.control.Close(ctx); return nil })
 	}
 	b.err = errors.Join(append(errs, b.controls.Wait())...)
+	if failed != nil {
+		b.err = failed // the others come of it
+	}
 	b.log.Info("stopped")
 	close(b.done)
 }
 
 // bounded gives one phase of a stop its time.
-func bounded(phase func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+func bounded(phase func(context.Context) error) error { return within(drainTime, phase) }
+
+func within(most time.Duration, phase func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	return phase(ctx)
 }
@@ -102,7 +116,7 @@ func inTime(next, done <-chan struct{}) bool {
 
 // late is the error of a phase that takes longer than it may.
 func (b *Broker) late(what string) error {
-	return fmt.Errorf("broker %s: %s within %s", b.config.Name, what, drainTime)
+	return fmt.Errorf("%s within %s", what, drainTime)
 }
 
 // onLoop runs a phase of a stop on the loop until it calls done; otherwise is what is wrong when

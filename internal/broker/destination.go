@@ -245,18 +245,14 @@ func (b *Broker) named() iter.Seq[*destination] {
 // newestOf leaves one header of each name. The store has no two, unless it was repaired by an older
 // version; of the others nobody gets anything, so it is told.
 func (b *Broker) newestOf(headers []store.Header) []store.Header {
-	newest := map[store.Name]store.DestID{}
-	for i := range headers {
-		h := &headers[i]
-		newest[h.Name()] = max(newest[h.Name()], h.ID)
-	}
-	if len(newest) == len(headers) {
+	older := store.Older(slices.Values(headers))
+	if len(older) == 0 {
 		return headers
 	}
 	var out []store.Header
 	for i := range headers {
 		h := &headers[i]
-		if newest[h.Name()] == h.ID {
+		if !older[h.ID] {
 			out = append(out, *h)
 			continue
 		}

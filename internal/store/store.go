@@ -11,7 +11,11 @@
 // answers on the broker's loop.
 package store
 
-import "hopwire/internal/message"
+import (
+	"iter"
+
+	"hopwire/internal/message"
+)
 
 // DestID names a destination inside a store. It is never reused.
 type DestID uint64
@@ -82,6 +86,20 @@ func (h *Header) Name() Name {
 		return Name{ClientID: h.Subscription.ClientID, Subscription: h.Subscription.Name}
 	}
 	return Name{Destination: h.Destination}
+}
+
+// Older gives those of a store's headers that have the name of a newer one. There is none in a
+// store unless it was repaired by an older version, or what tells that it was removed is lost.
+func Older(headers iter.Seq[Header]) map[DestID]bool {
+	newest, older := map[Name]DestID{}, map[DestID]bool{}
+	for h := range headers {
+		other, twice := newest[h.Name()]
+		if twice {
+			older[min(other, h.ID)] = true
+		}
+		newest[h.Name()] = max(other, h.ID)
+	}
+	return older
 }
 
 // IsLog reports whether the destination keeps the messages of a topic for its subscriptions.

@@ -66,6 +66,11 @@ var imports = map[string][]string{
 		"internal/message", "internal/loop", "internal/rungroup", "internal/address",
 	},
 	"internal/store/...": {"internal/store", "internal/message", "internal/rungroup"},
+	"internal/store/disk": {
+		"internal/store/disk/...", "internal/store", "internal/message", "internal/rungroup",
+	},
+	"internal/store/disk/files":   {},
+	"internal/store/disk/patient": {"internal/store/disk/files", "internal/rungroup"},
 
 	"internal/config": {
 		"internal/policy", "internal/message", "internal/properties", "internal/address",

@@ -276,6 +276,9 @@ func call[T any](ctx context.Context, c *Client, method, path string) (*T, error
 		if json.NewDecoder(resp.Body).Decode(&f) != nil || f.Error == "" {
 			f.Error = resp.Status
 		}
+		if strings.HasPrefix(f.Error, "broker "+c.Name+" ") { // it names the broker itself
+			return nil, message.Errorf(kinds[f.Kind], "%s", f.Error)
+		}
 		return nil, message.Errorf(kinds[f.Kind], "broker %s: %s", c.Name, f.Error)
 	}
 	out := new(T)

@@ -71,11 +71,11 @@ func (s *Store) Apply(batches []*store.Batch) error {
 		for _, b := range batches {
 			size += b.Bytes
 		}
-		if s.space.refuses(size) {
+		if s.space.Refuses(size) {
 			return message.Errorf(message.Limit,
 				"store %s: %d bytes free, of which %d are kept: no room for %d more, which are written"+
 					" twice; consume messages or free the disk",
-				s.opts.Dir, s.space.free.Load(), s.space.needs(), size)
+				s.opts.Dir, s.space.Free(), s.space.Needs(), size)
 		}
 	}
 	a := &s.apply
@@ -86,8 +86,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	a.removed = 0
 	err := a.add(batches)
 	if err == nil {
-		s.space.logs.Add(int64(b.Len()))
-		s.space.used.Add(int64(b.Len()))
+		s.space.Wrote(int64(b.Len()))
 		s.applying.Store(true)
 		err = s.inWriter(func() error {
 			if err := s.raiseFormat(a.format); err != nil {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
+
+	"hopwire/internal/store/disk/files"
 )
 
 // A damaged block hides what other tables have between its first key and its last, as nobody knows
@@ -77,15 +79,11 @@ func (r *repair) layer(l *layers, name string, lo, hi []byte) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	f, err := r.seen.Open(r.fs.PathJoin(r.path(dbName), name))
+	f, err := r.seen.Open(r.fs.PathJoin(r.path(files.DB), name))
 	if err != nil {
 		return err
 	}
-	readable, err := sstable.NewSimpleReadable(f)
-	if err != nil {
-		return err
-	}
-	reader, err := sstable.NewReader(r.ctx, readable, r.pattern.options.MakeReaderOptions())
+	reader, err := r.pattern.Reader(r.ctx, f)
 	if err != nil {
 		return f.Close()
 	}

@@ -61,11 +61,11 @@ func (s *Store) tidyBeside(ctx context.Context) {
 
 // dropCovered drops the tables in which nobody has anything, and gives their size.
 func (s *Store) dropCovered(ctx context.Context) (size int64) {
-	s.schedule.hold(true)
-	defer s.schedule.hold(false)
+	s.schedule.Hold(true)
+	defer s.schedule.Hold(false)
 	until(ctx, letGoTime, func() bool {
-		s.fs.suspects.letGo() // those, too, that come to it now
-		return s.schedule.runs() <= int(s.fs.suspects.stuck.Load())
+		s.fs.Suspects.LetGo() // those, too, that come to it now
+		return s.schedule.Runs() <= s.fs.Suspects.Stuck()
 	})
 
 	s.putting.Lock()

@@ -2,12 +2,17 @@ package disk_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"hopwire/internal/message"
 	"hopwire/internal/store"
@@ -217,5 +222,87 @@ func TestACloseBesideDamageEndsNoProcess(t *testing.T) {
 	f.close()
 	if _, err := disk.Open(context.Background(), disk.Options{Dir: f.dir, NoWait: true}); err == nil {
 		t.Error("the folder is open a second time")
+	}
+}
+
+// failingHeaders is a file system on which the headers cannot be read once hangs is closed, and
+// not before.
+type failingHeaders struct {
+	vfs.FS
+	hangs chan struct{}
+}
+
+func (fs failingHeaders) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.Open(name, o...)
+	if err != nil || !strings.HasSuffix(name, ".sst") {
+		return f, err
+	}
+	return failingHeader{f, fs.hangs}, nil
+}
+
+type failingHeader struct {
+	vfs.File
+	hangs chan struct{}
+}
+
+func (f failingHeader) ReadAt(b []byte, at int64) (int, error) {
+	pcs := make([]uintptr, 128)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	headers, opens := false, false
+	for more := true; more; {
+		var frame runtime.Frame
+		frame, more = frames.Next()
+		headers = headers || strings.HasSuffix(frame.Function, ".loadHeaders")
+		opens = opens || strings.Contains(frame.Function, "sstable.NewReader")
+	}
+	if headers && !opens {
+		<-f.hangs
+		return 0, syscall.EIO
+	}
+	return f.File.ReadAt(b, at)
+}
+
+// An open that fails while a compaction hangs comes back, and the folder stays locked.
+func TestAnOpenThatFailsBesideDamageComesBack(t *testing.T) {
+	const count = 20_000
+	f, _ := backlog(t, count, disk.Options{MemTableBytes: 1 << 20, ReserveBytes: -1})
+	disk.Hold(f.s)
+	const tables = 4 // over each other, enough for a compaction
+	for first := store.Seq(1); first <= tables; first++ {
+		for seq := first; seq <= count; seq += tables {
+			if err := disk.RemoveOnce(f.s, 1, seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := disk.Flush(f.s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.close()
+	hangs := make(chan struct{})
+	var once sync.Once
+	o := f.o
+	o.FS = failingHeaders{vfs.Default, hangs}
+	o.OnWarning = func(line string) {
+		if strings.Contains(line, "a table is damaged") {
+			once.Do(func() { close(hangs) })
+		}
+	}
+	came := make(chan error, 1)
+	go func() {
+		_, err := disk.Open(context.Background(), o)
+		came <- err
+	}()
+	select {
+	case err := <-came:
+		if !errors.Is(err, syscall.EIO) {
+			t.Errorf("it ends with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it does not come back")
+	}
+	if _, err := disk.Open(context.Background(), disk.Options{Dir: f.dir, NoWait: true}); err == nil ||
+		!strings.Contains(err.Error(), "in use") {
+		t.Errorf("the folder is open a second time: %v", err)
 	}
 }

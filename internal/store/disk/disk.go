@@ -15,18 +15,18 @@ import (
 	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
 	"hopwire/internal/store"
+	"hopwire/internal/store/disk/files"
+	"hopwire/internal/store/disk/patient"
 )
-
-const dbName = "db" // pebble's folder inside the store's
 
 // Store is a store in a folder. Apply is for one goroutine, the reads for any.
 type Store struct {
 	opts     Options
 	lock     io.Closer
-	fs       patientFS // below pebble
+	fs       patient.FS // below pebble
 	db       *pebble.DB
-	space    *space
-	schedule *schedule
+	space    *patient.Space
+	schedule *patient.Schedule
 	jobs     chan func()        // to the goroutine that writes; see inWriter
 	run      *rungroup.Group    // the writing goroutine, and the one of Close
 	watch    *rungroup.Group    // those that watch space and tidy
@@ -74,7 +74,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		putLow: maxTime, run: rungroup.New(context.Background()),
 		watch: rungroup.New(background)} // Close ends what runs in them
 	s.apply.s = s
-	if err := makeDir(fs, o.Dir); err != nil {
+	if err := files.MakeDir(fs, o.Dir); err != nil {
 		return nil, message.Errorf(message.Unavailable, "store %s: cannot make the folder: %w",
 			o.Dir, err)
 	}
@@ -91,20 +91,20 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // open does what is left once the folder is ours.
 func (s *Store) open(ctx context.Context, fs vfs.FS) error {
-	dir := fs.PathJoin(s.opts.Dir, dbName)
+	dir := fs.PathJoin(s.opts.Dir, files.DB)
 	noted, err := s.found(fs, dir)
 	if err != nil {
 		return err
 	}
 	s.opts.fit(fs)
-	s.space = newSpace(fs, &s.opts, s.fail)
-	s.fs = patientFS{fs, s.space, newSuspects(s.space.stop, s.damaged), nil, s.opts.Volatile}
-	opened := context.AfterFunc(ctx, s.space.halt)
-	s.schedule = newSchedule(s.fs.suspects.stays)
+	s.space = patient.NewSpace(fs, s.opts.space(s.fail))
+	s.fs = patient.New(fs, s.space, patient.NewSuspects(s.space.Halted(), s.damaged), s.opts.Volatile)
+	opened := context.AfterFunc(ctx, s.space.Halt)
+	s.schedule = patient.NewSchedule(s.fs.Suspects.Stays)
 	s.run.Go("store write", s.writeAll)
 	err = s.inWriter(func() (err error) {
-		if err = makeDir(s.fs, dir); err == nil && !s.opts.Volatile {
-			s.fs.known, err = openKnown(s.fs, dir, noted)
+		if err = files.MakeDir(s.fs, dir); err == nil && !s.opts.Volatile {
+			s.fs.Known, err = files.OpenKnown(s.fs, dir, noted)
 		}
 		if err == nil {
 			s.db, err = pebble.Open(dir, s.pebbleOptions(s.fs))
@@ -112,7 +112,7 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 		if err != nil {
 			return s.openError(err)
 		}
-		s.schedule.begin()
+		s.schedule.Begin()
 		return nil
 	})
 	if err == nil {
@@ -122,24 +122,24 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 		err = message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, context.Cause(ctx))
 	}
 	if err != nil {
-		s.space.halt()
+		s.space.Halt()
 		s.still()
 		switch {
 		case s.db != nil:
-			_, _ = s.shut() // what keeps it from ending is told by err, or nobody waits for it
-		case s.fs.known != nil && !s.hasFailed():
+			_, _ = s.shut(nil) // what keeps it from ending is told by err, or nobody waits for it
+		case s.fs.Known != nil && !s.hasFailed():
 			close(s.jobs)
-			_ = s.fs.known.close()
+			_ = s.fs.Known.Close()
 		default:
 			close(s.jobs)
 		}
 		return err
 	}
-	if line := leftByRepair(fs, s.opts.Dir); line != "" {
+	if line := files.Left(fs, s.opts.Dir); line != "" {
 		s.warn(line)
 	}
 	s.watch.Go("store space", func(context.Context) error {
-		s.space.watch(s.usedBytes, s.logBytes, s.flush, s.fs.suspects.some)
+		s.space.Watch(s.usedBytes, s.logBytes, s.flush, s.fs.Suspects.Some)
 		return nil
 	})
 	s.watch.Go("store tidy", s.tidyWhenAsked)
@@ -147,16 +147,16 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 }
 
 // found looks at what is in the folder.
-func (s *Store) found(fs vfs.FS, db string) (noted note, err error) {
+func (s *Store) found(fs vfs.FS, db string) (noted files.Note, err error) {
 	if s.opts.Volatile {
 		if _, err := fs.Stat(db); err == nil {
 			return noted, message.Errorf(message.Internal, "store %s: %s is there already", s.opts.Dir,
-				dbName)
+				files.DB)
 		}
 		s.format = formatNewest // no program opens it again
 		return noted, nil
 	}
-	if err = settle(fs, s.opts.Dir); err != nil {
+	if err = files.Settle(fs, s.opts.Dir); err != nil {
 		return noted, message.Errorf(message.Unavailable, "store %s: cannot end a repair: %w",
 			s.opts.Dir, err)
 	}
@@ -197,7 +197,7 @@ func (s *Store) inWriter(f func() error) error {
 // fail ends the store: from now on nothing is confirmed.
 func (s *Store) fail(err error) {
 	s.failOnce.Do(func() {
-		if errors.Is(err, errHalted) { // nobody has to end it
+		if errors.Is(err, patient.ErrHalted) { // nobody has to end it
 			s.failure = message.Errorf(message.Unavailable, "store %s: %w", s.opts.Dir, err)
 			close(s.failed)
 			return
@@ -280,7 +280,7 @@ func (s *Store) Close() (err error) {
 }
 
 func (s *Store) close() error {
-	s.space.halt()
+	s.space.Halt()
 	s.still()
 	idle := make(chan struct{})
 	s.run.Go("store close", func(context.Context) error {
@@ -290,13 +290,18 @@ func (s *Store) close() error {
 		close(idle)
 		return nil
 	})
+	late := s.late()
 	select {
 	case <-idle:
 	case <-s.failed: // a read may wait forever for what pebble holds
 		return s.left()
+	case <-late:
+		return s.errLate()
 	}
-	hangs, err := s.shut()
+	hangs, err := s.shut(late)
 	switch {
+	case hangs && s.opts.Volatile:
+		return s.errLate()
 	case hangs: // all that was applied is durable
 		return nil
 	case s.hasFailed():
@@ -306,18 +311,20 @@ func (s *Store) close() error {
 }
 
 // shut closes pebble. It reports whether that waits for what never ends: then it is left, as after
-// a failure.
-func (s *Store) shut() (hangs bool, err error) {
+// a failure, and so it is when it is late.
+func (s *Store) shut(late <-chan time.Time) (hangs bool, err error) {
 	ended := make(chan error, 1)
 	s.run.Go("store end", func(context.Context) error {
 		ended <- s.inWriter(func() error {
-			return errors.Join(s.watch.Wait(), s.db.Close(), s.fs.known.close())
+			return errors.Join(s.watch.Wait(), s.db.Close(), s.fs.Known.Close())
 		})
 		return nil
 	})
 	select {
 	case err = <-ended:
-	case <-s.fs.suspects.hangs:
+	case <-s.fs.Suspects.Hangs():
+		return true, nil
+	case <-late:
 		return true, nil
 	}
 	if !s.hasFailed() {
@@ -326,10 +333,26 @@ func (s *Store) shut() (hangs bool, err error) {
 	return false, err
 }
 
+// late tells when the end of a volatile store is not waited for any more: nobody needs what it has.
+func (s *Store) late() <-chan time.Time {
+	if !s.opts.Volatile {
+		return nil
+	}
+	return time.After(lateTime)
+}
+
+// lateTime is how long the end of a volatile store is waited for.
+const lateTime = 3 * time.Second
+
+func (s *Store) errLate() error {
+	return message.Errorf(message.Unavailable, "store %s: the disk does not answer within %s: it is"+
+		" left", s.opts.Dir, lateTime)
+}
+
 // left gives the outcome of a Close that cannot end what pebble does. Where that only waits for
 // space nothing is lost: the logs have it, and the next open goes on.
 func (s *Store) left() error {
-	if errors.Is(s.failure, errHalted) && !s.applying.Load() && !s.opts.Volatile {
+	if errors.Is(s.failure, patient.ErrHalted) && !s.applying.Load() && !s.opts.Volatile {
 		s.warn("the disk is full: the next start writes what the logs have into tables")
 		return nil
 	}
@@ -347,9 +370,9 @@ func (s *Store) hasFailed() bool {
 
 // unlockUnlessFailed lets go of the folder, unless pebble may still be at it.
 func (s *Store) unlockUnlessFailed() {
-	if x := s.fs.suspects; x != nil {
+	if x := s.fs.Suspects; x != nil {
 		select {
-		case <-x.hangs:
+		case <-x.Hangs():
 			return
 		default:
 		}
@@ -361,9 +384,9 @@ func (s *Store) unlockUnlessFailed() {
 
 // Space implements store.Store.
 func (s *Store) Space() store.Space {
-	free, need := s.space.free.Load(), s.space.needs()
-	return store.Space{UsedBytes: s.space.used.Load(), FreeBytes: free, ReserveBytes: need,
-		Full: full(free, need)}
+	free, need := s.space.Free(), s.space.Needs()
+	return store.Space{UsedBytes: s.space.Used(), FreeBytes: free, ReserveBytes: need,
+		Full: patient.Full(free, need)}
 }
 
 // flush begins to empty the logs. Only a closed store fails it.
@@ -376,32 +399,4 @@ func (s *Store) logBytes() int64 {
 		return int64(s.db.Metrics().MemTable.Size)
 	}
 	return int64(s.db.Metrics().WAL.PhysicalSize)
-}
-
-// makeDir makes a folder and those above it, durably.
-func makeDir(fs vfs.FS, dir string) error {
-	var parents []string
-	for d := dir; ; d = fs.PathDir(d) {
-		if _, err := fs.Stat(d); err == nil || d == fs.PathDir(d) {
-			break
-		}
-		parents = append(parents, fs.PathDir(d))
-	}
-	if err := fs.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	for _, p := range parents {
-		if err := syncDir(fs, p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

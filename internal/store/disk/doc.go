@@ -11,7 +11,7 @@
 // program that knows no such records says that the folder is a newer program's.
 // "ballast" takes a quarter of the reserve, to be given back when the disk is full. "db" is
 // pebble's, but for "known" in it, which says how far its manifest and logs are durable: an open
-// that does not find them so refuses (known.go). "db.damaged-" with a time are the tables from
+// that does not find them so refuses (files.Known). "db.damaged-" with a time are the tables from
 // before a repair; what else begins with "db." is left by one that was killed, and ended or undone
 // by the next open.
 //
@@ -78,12 +78,12 @@
 //
 // Pebble ends the process when it meets ENOSPC, and when it meets an error while it writes its log
 // it ends, panics or goes on, depending on where. So it meets none: below it is a file system
-// (patientFS) that waits for space, after giving the ballast back, and that does not return from
+// (patient.FS) that waits for space, after giving the ballast back, and that does not return from
 // any other failed write, and from no failed sync at all. The store then gives the error from
 // Apply and Close, tells it once through OnFatal, and confirms nothing any more. The folder stays
 // locked until the process ends.
 //
-// What a compaction does at a damaged block is in schedule.go, what frees room beside one in
+// What a compaction does at a damaged block is in package patient, what frees room beside one in
 // covered.go.
 //
 // # Figures
@@ -126,6 +126,7 @@
 //
 // # Size
 //
-// The package has more than 4,000 lines: what puts, reads and removes records shares the table of
-// keys above, and the rules of tombstones that go with it.
+// The package has more than 4,000 lines: what puts, reads and removes records, and repairs them,
+// shares the table of keys above, and the rules of tombstones that go with it. What knows no
+// records is below it, in packages files and patient.
 package disk

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"hopwire/internal/store"
+	"hopwire/internal/store/disk/files"
 )
 
 // SetRaw writes a record behind the store's back.
@@ -23,10 +25,13 @@ func Settle(s *Store) error {
 	return errors.Join(s.db.Flush(), s.db.Compact(context.Background(), []byte{0}, []byte{255}, false))
 }
 
+// Hold has no compaction begin any more.
+func Hold(s *Store) { s.schedule.Hold(true) }
+
 // Heap gives how many compactions failed, and how many tables a read may look into.
 func Heap(s *Store) (fails int64, amp int) {
 	m := s.db.Metrics()
-	return s.schedule.failures(), m.ReadAmp()
+	return s.schedule.Failures(), m.ReadAmp()
 }
 
 // Levels tells what the levels hold.
@@ -36,20 +41,11 @@ func Levels(s *Store) string { return s.db.Metrics().String() }
 // again has of its last use.
 func Chunks(b []byte) (at int) {
 	num := uint32(0)
-	if int(b[6]) >= typeTrailer {
-		num = binary.LittleEndian.Uint32(b[numberAt:])
+	if b[6] >= 5 { // a log's
+		num = binary.LittleEndian.Uint32(b[7:])
 	}
-	for at < len(b) {
-		rest := b[at:min(len(b), at-at%chunkBlock+chunkBlock)]
-		c, v := chunkAt(rest, num)
-		if v == blank {
-			c.size = len(rest)
-		} else if v != whole {
-			break
-		}
-		at += c.size
-	}
-	return at
+	to, _, _ := files.SoundTo(bytes.NewReader(b), num, int64(len(b))) // memory gives no errors
+	return int(to)
 }
 
 // RemoveOnce removes the record of a message as programs did before: for keys written once.
@@ -58,7 +54,7 @@ func RemoveOnce(s *Store, id store.DestID, seq store.Seq) error {
 }
 
 // Stays gives how many compactions stay at damage.
-func Stays(s *Store) int { return s.fs.suspects.stays() }
+func Stays(s *Store) int { return s.fs.Suspects.Stays() }
 
 // Canceled gives how many compactions were let go.
 func Canceled(s *Store) int64 { return s.db.Metrics().Compact.CancelledCount }

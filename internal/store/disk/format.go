@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"hopwire/internal/message"
+	"hopwire/internal/store/disk/files"
 )
 
 // The formats of a folder. It begins with the first, and is raised by the first Apply that puts
@@ -34,15 +35,15 @@ const (
 // one. The format is marked when there is a note beside pebble's files: a folder that has the one
 // without the other has lost what was in it.
 func checkFormat(fs vfs.FS, dir string) (int, error) {
-	has, err := hasFiles(fs, dir)
+	has, err := files.Has(fs, dir)
 	if err != nil {
 		return 0, message.Errorf(message.Unavailable, "store %s: %w", dir, err)
 	}
 	name := fs.PathJoin(dir, formatName)
 	f, err := fs.Open(name)
-	if missing(err) {
-		if has == ofPebble {
-			return 0, badFormat(dir, "is missing beside "+dbName)
+	if files.Missing(err) {
+		if has == files.OfPebble {
+			return 0, badFormat(dir, "is missing beside "+files.DB)
 		}
 		return formatFirst, begin(fs, dir)
 	}
@@ -57,7 +58,7 @@ func checkFormat(fs vfs.FS, dir string) (int, error) {
 	var n int
 	line := strings.TrimSpace(string(text))
 	if _, err := fmt.Sscanf(line, formatLine+"%d", &n); err != nil {
-		if has != ofPebble {
+		if has != files.OfPebble {
 			return 0, message.Errorf(message.Corrupt, "store %s: %s says %q: this is no Hopwire store",
 				dir, formatName, line)
 		}
@@ -68,10 +69,10 @@ func checkFormat(fs vfs.FS, dir string) (int, error) {
 			"store %s: it has format %d, this program knows up to %d: use the newer program",
 			dir, n, formatNewest)
 	}
-	if has == nothing {
+	if has == files.Nothing {
 		return 0, message.Errorf(message.Corrupt, "store %s: %s is empty or missing, and the file %s"+
 			" says that a store was there: put a copy of it in its place, or remove %s to begin anew",
-			dir, dbName, formatName, formatName)
+			dir, files.DB, formatName, formatName)
 	}
 	return n, nil
 }
@@ -81,41 +82,14 @@ func badFormat(dir, what string) error {
 		" makes it anew", dir, formatName, what)
 }
 
-// content is what a folder has of a store.
-type content int
-
-const (
-	nothing  content = iota
-	ofUs             // the note of a store that was never opened
-	ofPebble         // a store
-)
-
-// hasFiles tells what a folder has of a store, its format aside.
-func hasFiles(fs vfs.FS, dir string) (content, error) {
-	names, err := fs.List(fs.PathJoin(dir, dbName))
-	if missing(err) {
-		return nothing, nil
-	}
-	has := nothing
-	for _, name := range names {
-		switch {
-		case strings.HasPrefix(name, manifestPrefix), strings.HasSuffix(name, ".sst"):
-			return ofPebble, nil
-		case name == knownName:
-			has = ofUs
-		}
-	}
-	return has, err
-}
-
 // begin marks a new folder.
 func begin(fs vfs.FS, dir string) error {
-	db := fs.PathJoin(dir, dbName)
-	err := makeDir(fs, db)
+	db := fs.PathJoin(dir, files.DB)
+	err := files.MakeDir(fs, db)
 	if err == nil {
-		var k *known
-		if k, err = openKnown(fs, db, note{}); err == nil {
-			err = k.close()
+		var k *files.Known
+		if k, err = files.OpenKnown(fs, db, files.Note{}); err == nil {
+			err = k.Close()
 		}
 	}
 	if err != nil {
@@ -128,8 +102,8 @@ func begin(fs vfs.FS, dir string) error {
 // is the newest: which it was is not known, and an older program may not read it.
 func mendFormat(fs vfs.FS, dir string) (n int, told string, err error) {
 	n, err = checkFormat(fs, dir)
-	if has, no := hasFiles(fs, dir); message.KindOf(err) != message.Corrupt || no != nil ||
-		has != ofPebble {
+	if has, no := files.Has(fs, dir); message.KindOf(err) != message.Corrupt || no != nil ||
+		has != files.OfPebble {
 		return n, "", err
 	}
 	return formatNewest, "the file " + formatName + " made no sense or was missing, and was made anew",
@@ -163,7 +137,7 @@ func writeFormat(fs vfs.FS, dir string, n int) error {
 		if err := fs.Rename(name+".new", name); err != nil {
 			return err
 		}
-		return syncDir(fs, dir)
+		return files.SyncDir(fs, dir)
 	}
 	if err := write(); err != nil {
 		return message.Errorf(message.Unavailable, "store %s: cannot write its format: %w", dir, err)

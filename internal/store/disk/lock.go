@@ -11,14 +11,8 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/store/disk/files"
 )
-
-// lockName is the file whose lock owns the folder. KahaDB's is called the same, so that a Java
-// broker and this one exclude each other.
-const lockName = "lock"
-
-// errInUse says that somebody else holds the lock.
-var errInUse = errors.New("in use")
 
 // acquire takes the folder's lock, waiting for it unless NoWait is set.
 func (o *Options) acquire(ctx context.Context) (io.Closer, error) {
@@ -28,7 +22,7 @@ func (o *Options) acquire(ctx context.Context) (io.Closer, error) {
 		if err == nil {
 			return lock, nil
 		}
-		if !errors.Is(err, errInUse) {
+		if !errors.Is(err, files.ErrInUse) {
 			return nil, message.Errorf(message.Unavailable, "store %s: cannot lock it: %w", o.Dir, err)
 		}
 		if holder == "" {
@@ -52,14 +46,14 @@ func (o *Options) acquire(ctx context.Context) (io.Closer, error) {
 	}
 }
 
-// tryLock gives the lock, or errInUse with the holder as far as it is known.
+// tryLock gives the lock, or files.ErrInUse with the holder as far as it is known.
 func (o *Options) tryLock() (lock io.Closer, holder string, err error) {
 	if o.FS == nil {
-		return lockFile(o.Dir)
+		return files.Lock(o.Dir)
 	}
-	lock, err = o.FS.Lock(o.FS.PathJoin(o.Dir, lockName))
+	lock, err = o.FS.Lock(o.FS.PathJoin(o.Dir, files.LockName))
 	if err != nil {
-		return nil, "", errInUse
+		return nil, "", files.ErrInUse
 	}
 	return lock, "", nil
 }
@@ -72,4 +66,4 @@ func Exists(dir string) bool {
 
 // InUse reports whether somebody has a folder's lock. It takes the lock from nobody and writes
 // nothing; a folder that cannot be looked at counts as in use.
-func InUse(dir string) bool { return locked(filepath.Join(dir, lockName)) }
+func InUse(dir string) bool { return files.Locked(filepath.Join(dir, files.LockName)) }

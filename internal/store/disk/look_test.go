@@ -113,8 +113,12 @@ func TestAnOpenRefusesWhatIsNotAsItWasSynced(t *testing.T) {
 			change(t, name, c.change)
 		}
 		n, err := countIn(t, dir)
+		remedy := "run hopwire repair FILE"
+		if c.file == "*.sst" {
+			remedy = "hopwire repair FILE can copy nothing without it"
+		}
 		if message.KindOf(err) != message.Corrupt || !strings.Contains(err.Error(), c.want) ||
-			!strings.Contains(err.Error(), "hopwire repair FILE") || strings.Contains(err.Error(), "\n") ||
+			!strings.Contains(err.Error(), remedy) || strings.Contains(err.Error(), "\n") ||
 			errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: %d messages, %v", c.file, n, err)
 			continue
@@ -222,6 +226,117 @@ func TestTheFormatAndTheTablesBelongTogether(t *testing.T) {
 		}
 		if n, err := countIn(t, dir); err != nil || n != 110 {
 			t.Errorf("%s: %d messages, %v", c.name, n, err)
+		}
+	}
+}
+
+// A note that is none, or of another copy, and markers that are gone, are told in a line, and a
+// repair reads what the tables and logs have.
+func TestARepairNeedsNoNote(t *testing.T) {
+	rm := func(dir, pattern string) {
+		if err := os.RemoveAll(inDB(t, dir, pattern)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		want   string
+		cut    bool
+		change func(dir string)
+	}{
+		{"db/marker.manifest.* is missing", false, func(dir string) {
+			rm(dir, "known")
+			rm(dir, "marker.manifest.*")
+			rm(dir, "marker.format-version.*")
+		}},
+		{"db/known is a folder", false, func(dir string) {
+			rm(dir, "known")
+			if err := os.MkdirAll(filepath.Join(dir, "db", "known", "in"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"db/known is of a newer copy", true, func(dir string) {
+			newer := filepath.Join(t.TempDir(), "s")
+			if err := os.CopyFS(newer, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if _, err := countIn(t, newer); err != nil {
+					t.Fatal(err)
+				}
+			}
+			change(t, inDB(t, dir, "known"), func([]byte) []byte {
+				b, err := os.ReadFile(inDB(t, newer, "known"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return b
+			})
+		}},
+	} {
+		dir := killed(t, 300)
+		c.change(dir)
+		n, err := countIn(t, dir)
+		if message.KindOf(err) != message.Corrupt || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "run hopwire repair FILE") {
+			t.Errorf("%q: %d messages, %v", c.want, n, err)
+		}
+		told, err := disk.Repair(context.Background(), disk.RepairOptions{Dir: dir})
+		if err != nil || told.Cut != c.cut || !strings.Contains(strings.Join(told.Others, "\n"), c.want) {
+			t.Errorf("%q: the repair says %+v, %v", c.want, told, err)
+		}
+		if n, err := countIn(t, dir); err != nil || n != 400 {
+			t.Errorf("%q: %d messages after it, %v", c.want, n, err)
+		}
+	}
+}
+
+// A log whose writes are in tables is needed by nobody.
+func TestALogThatTablesHaveMayBeDamaged(t *testing.T) {
+	early := func(b []byte) []byte { b[20] ^= 4; return b }
+	for _, how := range []func(b []byte) []byte{nil, early, func(b []byte) []byte { return b[:10] }} {
+		f := newFolder(t)
+		ops := slices.Concat([]store.Op{header(1, message.Queue, 1001, 100)}, puts(1, 1, 101, 1, nil))
+		if err := f.s.Apply([]*store.Batch{{Ops: ops}}); err != nil {
+			t.Fatal(err)
+		}
+		log := inDB(t, f.dir, "*.log")
+		was, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := os.ReadFile(inDB(t, f.dir, "known"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := disk.Flush(f.s); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "s")
+		if err := os.CopyFS(dir, os.DirFS(f.dir)); err != nil {
+			t.Fatal(err)
+		}
+		log = filepath.Join(dir, "db", filepath.Base(log))
+		if err := os.WriteFile(log, was, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		change(t, inDB(t, dir, "known"), func([]byte) []byte { return known })
+		if how == nil {
+			if err := os.Remove(log); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			change(t, log, how)
+		}
+		again := filepath.Join(t.TempDir(), "s")
+		if err := os.CopyFS(again, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := countIn(t, dir); err != nil || n != 100 {
+			t.Errorf("%d messages, %v", n, err)
+		}
+		told, err := disk.Repair(context.Background(), disk.RepairOptions{Dir: again})
+		if err != nil || told.Kept != "" {
+			t.Errorf("a repair finds %+v, %v", told, err)
 		}
 	}
 }

@@ -59,14 +59,9 @@ func turnOf(h *store.Header) int {
 // dropOlder leaves one destination of each name, the newest: the others were removed before it was
 // made.
 func (r *repair) dropOlder() error {
-	newest := map[store.Name]store.DestID{}
-	for _, id := range slices.Sorted(maps.Keys(r.old.headers)) {
-		h := r.old.headers[id]
-		older, twice := newest[h.Name()]
-		newest[h.Name()] = id
-		if !twice {
-			continue
-		}
+	all := store.Older(maps.Values(r.old.headers))
+	for _, older := range slices.Sorted(maps.Keys(all)) {
+		h := r.old.headers[older]
 		r.told.Others = append(r.told.Others, fmt.Sprintf("%s was removed and made anew, and its removal"+
 			" is lost; messages from before it, left out: %d", nameOf(&h), r.counts[older]))
 		if err := r.dropAll(older); err != nil {

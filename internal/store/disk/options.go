@@ -1,11 +1,15 @@
 package disk
 
 import (
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"hopwire/internal/message"
+	"hopwire/internal/store/disk/patient"
 )
 
 // Options says where a store lives and how it behaves. The functions may be nil; they are called
@@ -94,6 +98,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// space gives what is about the store's room.
+func (o *Options) space(fail func(error)) patient.Options {
+	return patient.Options{Dir: o.Dir, ReserveBytes: o.ReserveBytes, LimitBytes: o.LimitBytes,
+		Volatile: o.Volatile, Poll: o.Poll, OnFull: o.OnFull, OnRoom: o.OnRoom, Fail: fail}
+}
+
 // Validate names the first field that makes no sense.
 func (o Options) Validate() error {
 	o = o.withDefaults()
@@ -108,4 +118,19 @@ func (o Options) Validate() error {
 			"store: CacheBytes, InlineBytes, PieceBytes and Poll must not be negative")
 	}
 	return nil
+}
+
+// Capacity is the size in bytes of the disk that a folder is, or will be, on; 0 when nobody knows.
+func Capacity(dir string) int64 {
+	for {
+		usage, err := vfs.Default.GetDiskUsage(dir)
+		if err == nil {
+			return int64(min(usage.TotalBytes, 1<<62))
+		}
+		up := filepath.Dir(dir)
+		if up == dir || !errors.Is(err, fs.ErrNotExist) {
+			return 0
+		}
+		dir = up
+	}
 }

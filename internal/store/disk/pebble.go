@@ -7,6 +7,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
+
+	"hopwire/internal/store/disk/patient"
 )
 
 // stopWritesAt is at how many tables that lie over each other in level 0 writes wait for
@@ -14,7 +16,7 @@ import (
 const stopWritesAt = 200
 
 // pebbleOptions are the rules of the package comment as pebble knows them.
-func (s *Store) pebbleOptions(fs patientFS) *pebble.Options {
+func (s *Store) pebbleOptions(fs patient.FS) *pebble.Options {
 	o := &pebble.Options{
 		DisableWAL:                  s.opts.Volatile,
 		FS:                          fs,
@@ -46,9 +48,9 @@ func (s *Store) listener() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
 			switch {
-			case errors.Is(err, pebble.ErrClosed) || errors.Is(err, errNoSpare):
+			case errors.Is(err, pebble.ErrClosed) || errors.Is(err, patient.ErrNoSpare):
 			case pebble.IsCorruptionError(err):
-				s.schedule.metDamage()
+				s.schedule.MetDamage()
 				s.damaged(err)
 			default:
 				s.seldom("background work failed and will be tried again", saying(err.Error()))
@@ -57,7 +59,7 @@ func (s *Store) listener() *pebble.EventListener {
 		// Without this pebble takes a damaged table that a read meets for the end of the process.
 		// The read gets the error.
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
-			s.fs.suspects.mark(i.Path).Store(true)
+			s.fs.Suspects.Add(i.Path)
 			s.seldom("data is damaged", i)
 		},
 		WriteStallBegin: func(i pebble.WriteStallBeginInfo) {

@@ -15,6 +15,8 @@ import (
 	"hopwire/internal/message"
 	"hopwire/internal/rungroup"
 	"hopwire/internal/store"
+	"hopwire/internal/store/disk/files"
+	"hopwire/internal/store/disk/patient"
 )
 
 // Repaired tells what became of a store.
@@ -53,14 +55,14 @@ func Repair(ctx context.Context, o RepairOptions) (*Repaired, error) {
 	if r.fs == nil {
 		r.fs = vfs.Default
 	}
-	if has, err := hasFiles(r.fs, o.Dir); err != nil || has == nothing {
+	if has, err := files.Has(r.fs, o.Dir); err != nil || has == files.Nothing {
 		_, no := r.fs.Stat(r.fs.PathJoin(o.Dir, formatName))
 		if no = errors.Join(err, no); no != nil {
 			return nil, message.Errorf(message.NotFound, "store %s: there is none: %w", o.Dir, no)
 		}
 	}
 	lock, holder, err := r.o.tryLock()
-	if errors.Is(err, errInUse) {
+	if errors.Is(err, files.ErrInUse) {
 		return nil, message.Errorf(message.Unavailable, "store %s: in use by %s: stop it first", o.Dir,
 			cmp.Or(holder, "another process"))
 	}
@@ -90,13 +92,13 @@ type repair struct {
 	failed chan error
 
 	old   *salvage
-	seen  *mendedFS // the folder as it can be read
+	seen  *files.Mended // the folder as it can be read
 	to    *pebble.DB
-	known *known // of to
+	known *files.Known // of to
 	b     *pebble.Batch
 	told  Repaired
 
-	pattern  *pattern
+	pattern  *files.Pattern
 	tailless []lostTable
 
 	counts map[store.DestID]int64 // of messages that were copied
@@ -107,19 +109,19 @@ type repair struct {
 }
 
 func (r *repair) run() (err error) {
-	if err := settle(r.fs, r.o.Dir); err != nil {
+	if err := files.Settle(r.fs, r.o.Dir); err != nil {
 		return r.error(err)
 	}
 	if r.format, r.told.Format, err = mendFormat(r.fs, r.o.Dir); err != nil {
 		return err
 	}
-	mended, told, err := mendFiles(r.fs, r.path(dbName))
+	mended, told, err := files.Mend(r.fs, r.path(files.DB))
 	if err != nil {
 		return r.error(err)
 	}
 	r.seen, r.told.Others = mended, told
-	r.told.Cut = mended.cut
-	from, err := r.open(dbName, true)
+	r.told.Cut = mended.Cut
+	from, err := r.open(files.DB, true)
 	if err != nil {
 		return err
 	}
@@ -128,7 +130,7 @@ func (r *repair) run() (err error) {
 		if err := from.Close(); err != nil {
 			return r.error(err)
 		}
-		if from, err = r.open(dbName, true); err != nil {
+		if from, err = r.open(files.DB, true); err != nil {
 			return err
 		}
 	}
@@ -149,7 +151,7 @@ func (r *repair) replace() (err error) {
 	if err := r.hasRoom(); err != nil {
 		return err
 	}
-	if r.to, err = r.open(newName, false); err != nil {
+	if r.to, err = r.open(files.New, false); err != nil {
 		return err
 	}
 	r.b = r.to.NewBatch()
@@ -162,11 +164,11 @@ func (r *repair) replace() (err error) {
 	if err == nil {
 		err = r.to.Flush()
 	}
-	if err = errors.Join(err, r.to.Close(), r.known.close()); err != nil {
-		return r.error(errors.Join(err, r.fs.RemoveAll(r.path(newName))))
+	if err = errors.Join(err, r.to.Close(), r.known.Close()); err != nil {
+		return r.error(errors.Join(err, r.fs.RemoveAll(r.path(files.New))))
 	}
-	kept := damagedName + time.Now().Format("20060102-150405")
-	if err := swap(r.fs, r.o.Dir, kept); err != nil {
+	kept := files.Damaged + time.Now().Format("20060102-150405")
+	if err := files.Swap(r.fs, r.o.Dir, kept); err != nil {
 		return r.error(err)
 	}
 	r.told.Kept = r.path(kept)
@@ -186,16 +188,15 @@ func (r *repair) error(err error) error {
 
 // open opens the old tables, or new ones.
 func (r *repair) open(name string, old bool) (*pebble.DB, error) {
-	s := &Store{opts: r.o, failed: make(chan struct{}), schedule: newSchedule(func() int { return 0 })}
+	s := &Store{opts: r.o, failed: make(chan struct{}),
+		schedule: patient.NewSchedule(func() int { return 0 })}
 	s.opts.OnFatal = r.broken
 	s.opts.MemTableBytes = defaultMemTable
-	never := make(chan struct{})
 	fs := r.fs
 	if old {
 		fs = r.seen
 	}
-	s.fs = patientFS{FS: fs, p: hasty{r.broken},
-		suspects: &suspects{stop: never, all: true, tell: func(error) {}}}
+	s.fs = patient.Hasty(fs, r.broken)
 	po := s.pebbleOptions(s.fs)
 	if po.ReadOnly = old; old {
 		po.ErrorIfNotExists = true
@@ -203,26 +204,26 @@ func (r *repair) open(name string, old bool) (*pebble.DB, error) {
 		po.DisableWAL = true
 	}
 	if !old {
-		err := makeDir(s.fs, r.path(name))
+		err := files.MakeDir(s.fs, r.path(name))
 		if err == nil {
-			r.known, err = openKnown(s.fs, r.path(name), note{})
+			r.known, err = files.OpenKnown(s.fs, r.path(name), files.Note{})
 		}
 		if err != nil {
 			return nil, r.error(err)
 		}
-		s.fs.known = r.known
+		s.fs.Known = r.known
 		po.FS = s.fs
 	}
 	db, err := pebble.Open(r.path(name), po)
 	switch {
-	case err != nil && (!old || !isDamage(err)):
+	case err != nil && (!old || !files.IsDamage(err)):
 		return nil, r.error(err)
 	case err != nil:
 		return nil, message.Errorf(message.Corrupt, "store %s: what tells of its tables is damaged, or a"+
 			" table is missing, and nothing can be copied: put a copy of the folder from before the damage"+
 			" in its place: %s", r.o.Dir, strings.Join(append(r.told.Others, oneLined(err.Error())), "; "))
 	}
-	s.schedule.begin()
+	s.schedule.Begin()
 	return db, nil
 }
 
@@ -232,20 +233,6 @@ func (r *repair) broken(err error) {
 	case r.failed <- r.error(err):
 	default: // it was told
 	}
-}
-
-// hasty is the patience of a repair, which has none.
-type hasty struct{ fail func(error) }
-
-func (hasty) begin()      {}
-func (hasty) end()        {}
-func (hasty) pause() bool { return false }
-func (hasty) spare() bool { return true }
-
-// broken implements patience.
-func (h hasty) broken(err error) {
-	h.fail(err)
-	select {}
 }
 
 // roomBeside is what must be free beside the copy.

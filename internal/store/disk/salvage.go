@@ -129,55 +129,31 @@ func (v *salvage) gapEnd(from, hi []byte) ([]byte, error) {
 // gapEndOf gives the first key behind damage at from that has no more than width bytes, hi at the
 // latest.
 func (v *salvage) gapEndOf(from, hi []byte, width int) ([]byte, error) {
-	can := func(n *big.Int) (bool, error) {
+	unit := new(big.Int).Lsh(big.NewInt(1), uint(8*(keyWidth-width)))
+	bad, end := numbered(from[:min(len(from), width)]), numbered(hi)
+	at := func(far *big.Int) *big.Int {
+		n := new(big.Int).Mul(far, unit)
+		return n.Add(n, bad)
+	}
+	units := new(big.Int).Sub(end, bad)
+	units.Add(units, unit).Sub(units, big.NewInt(1)).Div(units, unit) // one that is not whole, too
+	far, err := farBehind(units, func(far *big.Int) (bool, error) {
 		if err := v.ended(); err != nil {
 			return false, err
 		}
-		at := keyOf(n)
-		it, err := v.s.db.NewIter(&pebble.IterOptions{LowerBound: at, UpperBound: hi})
+		it, err := v.s.db.NewIter(&pebble.IterOptions{LowerBound: keyOf(at(far)), UpperBound: hi})
 		if err != nil {
 			return false, v.s.readError(err)
 		}
 		return v.s.readable(it)
+	})
+	if err != nil {
+		return nil, err
 	}
-	unit := new(big.Int).Lsh(big.NewInt(1), uint(8*(keyWidth-width)))
-	bad, end := numbered(from[:min(len(from), width)]), numbered(hi)
-	good, step := end, unit
-	for start := bad; ; step = new(big.Int).Lsh(step, 1) {
-		at := new(big.Int).Add(start, step)
-		if at.Cmp(end) >= 0 {
-			break
-		}
-		ok, err := can(at)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			good = at
-			break
-		}
-		bad = at
+	if to := at(far); to.Cmp(end) < 0 {
+		return keyOf(to), nil
 	}
-	for {
-		half := new(big.Int).Sub(good, bad)
-		if half.Cmp(unit) <= 0 {
-			break
-		}
-		half.Div(half, unit) // so many units there are
-		mid := half.Add(half.Mul(half.Rsh(half, 1), unit), bad)
-		switch ok, err := can(mid); {
-		case err != nil:
-			return nil, err
-		case ok:
-			good = mid
-		default:
-			bad = mid
-		}
-	}
-	if good.Cmp(end) >= 0 {
-		return hi, nil
-	}
-	return keyOf(good), nil
+	return hi, nil
 }
 
 // numbered takes the first keyWidth bytes of a key as a number.
@@ -395,12 +371,6 @@ func (v *salvage) readHeaders() error {
 
 // hasTwins reports whether two destinations have one name.
 func (v *salvage) hasTwins() (bool, error) {
-	if err := v.readHeaders(); err != nil {
-		return false, err
-	}
-	names := map[store.Name]bool{}
-	for _, h := range v.headers {
-		names[h.Name()] = true
-	}
-	return len(names) < len(v.headers), nil
+	err := v.readHeaders()
+	return len(store.Older(maps.Values(v.headers))) > 0, err
 }

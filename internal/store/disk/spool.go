@@ -5,11 +5,14 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"hopwire/internal/message"
 	"hopwire/internal/store"
+	"hopwire/internal/store/disk/files"
+	"hopwire/internal/store/disk/patient"
 )
 
 // What a spool takes of memory, and what it leaves free of its disk: more than four times what a
@@ -30,6 +33,8 @@ type Spool struct {
 	s      *Store // nil before the first put
 	closed bool
 	told   string // the last trouble that was told
+
+	making chan struct{} // has room for one who makes the folder
 }
 
 // NewSpool makes a spool. Of the options Volatile and those that are about memory and waiting are
@@ -37,7 +42,7 @@ type Spool struct {
 func NewSpool(o Options) *Spool {
 	o.Volatile, o.NoWait = true, true
 	o.MemTableBytes, o.CacheBytes = spoolMemTable, spoolCache
-	return &Spool{opts: o}
+	return &Spool{opts: o, making: make(chan struct{}, 1)}
 }
 
 func (p *Spool) fs() vfs.FS {
@@ -54,7 +59,7 @@ func (p *Spool) Clear() error {
 		return nil
 	}
 	lock, holder, err := p.opts.tryLock()
-	if errors.Is(err, errInUse) {
+	if errors.Is(err, files.ErrInUse) {
 		return message.Errorf(message.Unavailable, "spool %s: in use by %s", dir, holder)
 	}
 	if err == nil {
@@ -97,23 +102,31 @@ func (p *Spool) open(batches []*store.Batch) (*Store, error) {
 	if !puts {
 		return nil, nil
 	}
+	p.making <- struct{}{}
+	defer func() { <-p.making }()
+	if s, err := p.opened(); s != nil || err != nil {
+		return s, err
+	}
 	s, err := p.make()
 	if err != nil {
 		p.tell(err.Error())
 		return nil, message.Errorf(message.Limit, "%w", err)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, errors.Join(p.errClosed(), s.Close())
+	closed := p.closed
+	if !closed {
+		p.s = s
 	}
-	p.s = s
+	p.mu.Unlock()
+	if closed {
+		return nil, errors.Join(p.errClosed(), s.Close(), p.Clear())
+	}
 	return s, nil
 }
 
 func (p *Spool) make() (*Store, error) {
 	o := p.opts
-	if err := makeDir(p.fs(), o.Dir); err != nil {
+	if err := files.MakeDir(p.fs(), o.Dir); err != nil {
 		return nil, message.Errorf(message.Limit, "spool %s: cannot make the folder: %w", o.Dir, err)
 	}
 	usage, err := p.fs().GetDiskUsage(o.Dir)
@@ -121,7 +134,7 @@ func (p *Spool) make() (*Store, error) {
 		if o.ReserveBytes == 0 {
 			o.ReserveBytes = min(spoolReserve, int64(usage.TotalBytes/4))
 		}
-		if free := int64(min(usage.AvailBytes, 1<<62)); full(free, o.ReserveBytes) {
+		if free := int64(min(usage.AvailBytes, 1<<62)); patient.Full(free, o.ReserveBytes) {
 			return nil, message.Errorf(message.Limit, "spool %s: %d bytes free, which is less than the %d"+
 				" that are kept", o.Dir, free, o.ReserveBytes)
 		}
@@ -134,14 +147,14 @@ func (p *Spool) make() (*Store, error) {
 
 // clean removes what a store left of which the open failed.
 func (p *Spool) clean() error {
-	db := p.fs().PathJoin(p.opts.Dir, dbName)
+	db := p.fs().PathJoin(p.opts.Dir, files.DB)
 	if _, err := p.fs().Stat(db); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err := p.Clear(); err != nil {
 		return err
 	}
-	return makeDir(p.fs(), p.opts.Dir)
+	return files.MakeDir(p.fs(), p.opts.Dir)
 }
 
 // tell warns of trouble, unless that was told last.
@@ -223,13 +236,23 @@ func (p *Spool) Space() store.Space {
 func (p *Spool) Close() error {
 	p.mu.Lock()
 	was := p.closed
-	s := p.s
 	p.closed = true
 	p.mu.Unlock()
-	if was || s == nil {
+	if was {
 		return nil
 	}
-	if err := s.Close(); err != nil {
+	select {
+	case p.making <- struct{}{}: // from now on nobody makes it
+	case <-time.After(lateTime):
+		return message.Errorf(message.Unavailable, "spool %s: the disk does not answer within %s",
+			p.opts.Dir, lateTime)
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.s == nil {
+		return nil
+	}
+	if err := p.s.Close(); err != nil {
 		return err
 	}
 	return p.Clear()

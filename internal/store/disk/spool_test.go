@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -172,6 +175,94 @@ func TestAFailingDiskEndsASpool(t *testing.T) {
 	}
 	if err := s.Close(); err == nil {
 		t.Error("it is closed as if nothing was wrong")
+	}
+}
+
+// What is being made while the broker stops is not left.
+func TestASpoolThatIsBeingMadeIsRemoved(t *testing.T) {
+	mem := vfs.NewMem()
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	s := disk.NewSpool(disk.Options{Dir: "spool",
+		FS: errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpCreate {
+				once.Do(func() {
+					close(begun)
+					<-goOn
+				})
+			}
+			return nil
+		}))})
+	put := make(chan error)
+	go func() { put <- s.Apply([]*store.Batch{spooled(1, 1)}) }()
+	<-begun
+	closed := make(chan error)
+	go func() { closed <- s.Close() }()
+	for message.KindOf(errorOf(s)) != message.Unavailable { // Close has begun
+		runtime.Gosched()
+	}
+	close(goOn)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if names, err := mem.List(""); err != nil || len(names) != 0 {
+		t.Errorf("%v are left, %v", names, err)
+	}
+	if err := <-put; message.KindOf(err) != message.Unavailable {
+		t.Errorf("it is put with %v", err)
+	}
+}
+
+func errorOf(s *disk.Spool) error {
+	_, err := s.Headers()
+	return err
+}
+
+// A disk that does not answer keeps nobody from closing a spool.
+func TestADiskThatHangsKeepsNoSpool(t *testing.T) {
+	mem := vfs.NewMem()
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	again := make(chan struct{})
+	var hangs atomic.Bool
+	s := disk.NewSpool(disk.Options{Dir: "spool",
+		FS: errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if hangs.Load() && op.Kind == errorfs.OpCreate {
+				<-again
+			}
+			return nil
+		}))})
+	if err := s.Apply([]*store.Batch{spooled(1, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	hangs.Store(true)
+	waits := make(chan error)
+	var at atomic.Int64
+	go func() {
+		for i := store.Seq(2); i < 10_000; i++ { // until its memory is to be written
+			if err := s.Apply([]*store.Batch{spooled(i, 10_000)}); err != nil {
+				waits <- err
+				return
+			}
+			at.Store(int64(i))
+		}
+	}()
+	last := int64(0)
+	for now := int64(1); now != last; last, now = now, at.Load() {
+		select {
+		case err := <-waits:
+			t.Fatal(err)
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+	begun := time.Now()
+	err := s.Close()
+	if took := time.Since(begun); took > 10*time.Second || message.KindOf(err) != message.Unavailable {
+		t.Errorf("after %s: %v", took, err)
+	}
+	close(again)
+	if err := <-waits; err == nil {
+		t.Error("a closed spool takes more")
 	}
 }
 

@@ -1,14 +1,11 @@
 package disk
 
 import (
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/sstable"
-	"github.com/cockroachdb/pebble/v2/sstable/block"
-	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"hopwire/internal/store/disk/files"
 )
 
 // What is damaged is judged by the tables themselves: reads come by nothing that lies under a range
@@ -28,7 +25,7 @@ type lostTable struct {
 func (r *repair) lookAtTables(db *pebble.DB) (damaged bool, err error) {
 	levels, err := db.SSTables()
 	if err == nil {
-		r.pattern, err = newPattern(r.ctx)
+		r.pattern, err = files.NewPattern(r.ctx)
 	}
 	if err != nil {
 		return false, r.error(err)
@@ -42,7 +39,8 @@ func (r *repair) lookAtTables(db *pebble.DB) (damaged bool, err error) {
 				continue
 			}
 			seen[name] = true
-			bad, tailless, err := r.lookAtTable(name)
+			path := r.fs.PathJoin(r.path(files.DB), name)
+			bad, tailless, err := r.lookAtTable(path)
 			if tailless && err == nil {
 				err = r.mendTail(lostTable{name: name, lo: t.Smallest.UserKey, hi: t.Largest.UserKey})
 			}
@@ -57,72 +55,30 @@ func (r *repair) lookAtTables(db *pebble.DB) (damaged bool, err error) {
 
 const tableSuffix = ".sst"
 
-// lookAtTable reports whether a block of records of a table is damaged, and whether what leads to
-// these is, or the range tombstones, without which nothing is read either.
-func (r *repair) lookAtTable(name string) (bad, tailless bool, err error) {
-	path := r.fs.PathJoin(r.path(dbName), name)
+// lookAtTable looks at one table; see files.Pattern.
+func (r *repair) lookAtTable(path string) (bad, tailless bool, err error) {
 	file, err := r.seen.Open(path)
 	if err != nil {
 		return false, false, err
 	}
-	suspects := &suspects{all: true}
-	f := &tableFile{File: file, path: path, suspects: suspects, suspect: suspects.mark(path)}
-	readable, err := sstable.NewSimpleReadable(f)
-	if err != nil {
-		return false, false, err
-	}
-	o := r.pattern.options.MakeReaderOptions()
-	reader, err := sstable.NewReader(r.ctx, readable, o)
-	if err != nil {
-		return false, true, f.Close() // an error of the system comes again, to who reads all of it
-	}
-	defer func() { _ = reader.Close() }()
-	l, err := reader.Layout()
-	if err != nil {
-		return false, true, nil //nolint:nilerr // as above
-	}
-	for _, h := range append([]block.Handle{l.TopIndex, l.RangeDel, l.Properties, l.MetaIndex},
-		l.Index...) {
-		sound, err := r.isSound(f, h)
-		if err != nil || !sound {
-			return false, err == nil, err
-		}
-	}
-	for _, h := range l.Data {
-		sound, err := r.isSound(f, h.Handle)
-		if err != nil {
-			return false, false, err
-		}
-		bad = bad || !sound
-	}
-	return bad, false, nil
-}
-
-func (r *repair) isSound(f *tableFile, h block.Handle) (bool, error) {
-	if err := r.ctx.Err(); err != nil || h.Length == 0 {
-		return true, err
-	}
-	b := make([]byte, h.Length+blockTrailer)
-	_, err := f.File.ReadAt(b, int64(h.Offset)) //nolint:gosec // below its size
-	return sound(b), err
+	return r.pattern.Look(r.ctx, file, path)
 }
 
 // mendTail shows a table with another tail.
 func (r *repair) mendTail(t lostTable) error {
-	path := r.fs.PathJoin(r.path(dbName), t.name)
-	data, err := readFile(r.fs, path)
+	path := r.fs.PathJoin(r.path(files.DB), t.name)
+	data, err := files.Read(r.fs, path)
 	if err != nil {
 		return err
 	}
-	found, err := r.pattern.find(r.ctx, data)
+	tail, err := r.pattern.Mend(r.ctx, data, t.hi)
 	if err != nil {
 		return err
 	}
-	t.whole = found.whole(t.hi)
-	t.bytes = int64(len(data)-tableFormat.FooterSize()) - found.bytes
+	t.whole, t.bytes = tail.Whole, tail.Lost
 	r.tailless = append(r.tailless, t)
 	r.told.Cut = r.told.Cut || !t.whole
-	r.seen.tails[path] = r.pattern.tail(len(data), found)
+	r.seen.ShowTail(path, tail.Bytes)
 	return nil
 }
 
@@ -136,7 +92,7 @@ func (r *repair) tellTails() {
 				r.where(t.lo), r.where(t.hi))
 		}
 		r.told.Others = append(r.told.Others, fmt.Sprintf(
-			"%s/%s: what leads to its blocks is damaged; %s", dbName, t.name, what))
+			"%s/%s: what leads to its blocks is damaged; %s", files.DB, t.name, what))
 	}
 }
 
@@ -156,48 +112,3 @@ func (r *repair) where(key []byte) string {
 	}
 	return what + "a destination that nothing names"
 }
-
-// tailedFile is a table that is shown with another tail behind its own.
-type tailedFile struct {
-	vfs.File
-	size int64 // where tail begins
-	tail []byte
-}
-
-// withTail shows a file with a tail. What cannot tell its size is not shown so.
-func withTail(f vfs.File, tail []byte) vfs.File {
-	info, err := f.Stat()
-	if err != nil {
-		return f
-	}
-	return &tailedFile{f, info.Size(), tail}
-}
-
-// ReadAt implements vfs.File.
-func (f *tailedFile) ReadAt(b []byte, at int64) (n int, err error) {
-	if at < f.size {
-		n, err = f.File.ReadAt(b[:min(int64(len(b)), f.size-at)], at)
-		if err != nil && !errors.Is(err, io.EOF) || n == len(b) || at+int64(n) < f.size {
-			return n, err
-		}
-	}
-	n += copy(b[n:], f.tail[min(int64(len(f.tail)), at+int64(n)-f.size):])
-	if n < len(b) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// Stat implements vfs.File.
-func (f *tailedFile) Stat() (vfs.FileInfo, error) {
-	info, err := f.File.Stat()
-	return tailedInfo{info, f.size + int64(len(f.tail))}, err
-}
-
-type tailedInfo struct {
-	vfs.FileInfo
-	size int64
-}
-
-// Size implements vfs.FileInfo.
-func (i tailedInfo) Size() int64 { return i.size }

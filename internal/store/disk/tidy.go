@@ -61,14 +61,14 @@ func (s *Store) garbage() int64 {
 func (s *Store) tidyWhenAsked(ctx context.Context) error {
 	for {
 		select {
-		case <-s.space.tidy:
+		case <-s.space.Tidy():
 		case <-ctx.Done():
 			return nil
 		}
-		if s.fs.suspects.some() {
+		if s.fs.Suspects.Some() {
 			s.tidyBeside(ctx)
 		}
-		if s.space.tight() {
+		if s.space.Tight() {
 			s.tidyUp(ctx)
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Store) tidyUp(ctx context.Context) {
 		logs = 0 // they are not in used
 	}
 	sure := used-logs-t.live.Load() > used/tidyParts && t.since > t.pause
-	if s.fs.suspects.some() {
+	if s.fs.Suspects.Some() {
 		sure, garbage = false, 0 // a compaction of all would stay there
 	}
 	if sure || garbage-t.left > used/tidyParts {
@@ -115,8 +115,8 @@ func (s *Store) tidyUp(ctx context.Context) {
 func (s *Store) compactAll(ctx context.Context) {
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
-	s.fs.suspects.whenStays(stop)
-	defer s.fs.suspects.whenStays(nil)
+	s.fs.Suspects.WhenStays(stop)
+	defer s.fs.Suspects.WhenStays(nil)
 	err := s.db.Compact(waiting, []byte{0}, []byte{0xff}, false)
 	if err != nil && waiting.Err() == nil && !s.hasFailed() {
 		s.warn("the room of deleted messages is not free yet: " + err.Error())

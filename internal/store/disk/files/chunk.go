@@ -1,4 +1,4 @@
-package disk
+package files
 
 import (
 	"encoding/binary"
@@ -86,8 +86,8 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// soundTo reports whether a log or manifest is whole up to a length, or where it is not.
-func soundTo(r io.Reader, num uint32, length int64) (at int64, ok bool, err error) {
+// SoundTo reports whether a log or manifest is whole up to a length, or where it is not.
+func SoundTo(r io.Reader, num uint32, length int64) (at int64, ok bool, err error) {
 	block := make([]byte, chunkBlock)
 	for at < length {
 		n, err := io.ReadFull(r, block)

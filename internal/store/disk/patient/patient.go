@@ -1,4 +1,4 @@
-package disk
+package patient
 
 import (
 	"errors"
@@ -9,9 +9,11 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"hopwire/internal/store/disk/files"
 )
 
-// patience is what a patientFS asks when an operation failed.
+// patience is what an FS asks when an operation failed.
 type patience interface {
 	// begin is called when an operation first meets a full disk, end when it is over.
 	begin()
@@ -24,26 +26,31 @@ type patience interface {
 	broken(error)
 }
 
-// patientFS is a file system under pebble that waits for space instead of failing, and that does
+// FS is a file system under pebble that waits for space instead of failing, and that does
 // not come back from any other failure to change the disk. Pebble meets such errors with Fatalf or
 // a panic, and some not at all.
-type patientFS struct {
+type FS struct {
 	vfs.FS
 	p        patience
-	suspects *suspects
-	known    *known // nil where nothing is noted
-	volatile bool   // nothing is synced
+	Suspects *Suspects
+	Known    *files.Known // nil where nothing is noted
+	volatile bool         // nothing is synced
+}
+
+// New makes one over fs. Of a volatile one nothing is synced.
+func New(fs vfs.FS, p patience, s *Suspects, volatile bool) FS {
+	return FS{FS: fs, p: p, Suspects: s, volatile: volatile}
 }
 
 // Unwrap implements vfs.FS.
-func (fs patientFS) Unwrap() vfs.FS { return fs.FS }
+func (fs FS) Unwrap() vfs.FS { return fs.FS }
 
 func noSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // again runs op until it does not fail for lack of space.
-func (fs patientFS) again(op func() error) error {
+func (fs FS) again(op func() error) error {
 	err := op()
 	if !noSpace(err) {
 		return err
@@ -59,17 +66,17 @@ func (fs patientFS) again(op func() error) error {
 	return err
 }
 
-// must runs op until it does not fail for lack of space; it fails only for what is, or is not,
-// there.
-func (fs patientFS) must(op func() error) error {
+// must runs op until it does not fail for lack of space; it fails only for what is there. What is
+// not there has been taken away, with its folder perhaps: pebble would try again forever.
+func (fs FS) must(op func() error) error {
 	err := fs.again(op)
-	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrExist) {
+	if err != nil && !errors.Is(err, os.ErrExist) {
 		fs.p.broken(err)
 	}
 	return err
 }
 
-func (fs patientFS) file(open func() (vfs.File, error)) (vfs.File, error) {
+func (fs FS) file(open func() (vfs.File, error)) (vfs.File, error) {
 	var f vfs.File
 	err := fs.must(func() (err error) {
 		f, err = open()
@@ -82,13 +89,13 @@ func (fs patientFS) file(open func() (vfs.File, error)) (vfs.File, error) {
 }
 
 // Open implements vfs.FS. Tables are opened to be read from begin to end by compactions alone:
-// pebbleOptions has other reads not do so.
-func (fs patientFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+// the options of the store have other reads not do so.
+func (fs FS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := fs.FS.Open(name, opts...)
 	if err != nil || !strings.HasSuffix(name, ".sst") {
 		return f, err
 	}
-	return &tableFile{f, name, fs.suspects, fs.suspects.mark(name),
+	return &tableFile{f, name, fs.Suspects, fs.Suspects.mark(name),
 		slices.Contains(opts, vfs.SequentialReadsOption)}, nil
 }
 
@@ -96,7 +103,7 @@ func (fs patientFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) 
 const compaction vfs.DiskWriteCategory = "pebble-compaction"
 
 // Create implements vfs.FS.
-func (fs patientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+func (fs FS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if c == compaction {
 		f, err := fs.file(func() (vfs.File, error) { return fs.FS.Create(name, c) })
 		if err != nil {
@@ -104,26 +111,26 @@ func (fs patientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, erro
 		}
 		return &modestFile{f, fs}, nil
 	}
-	if err := fs.known.creates(fs, name); err != nil {
+	if err := fs.Known.Creates(fs, name); err != nil {
 		return nil, err
 	}
 	f, err := fs.file(func() (vfs.File, error) { return fs.FS.Create(name, c) })
 	if err != nil {
 		return nil, err
 	}
-	return fs.known.opened(fs, name, f)
+	return fs.Known.Opened(fs, name, f)
 }
 
 // OpenReadWrite implements vfs.FS.
-func (fs patientFS) OpenReadWrite(name string, c vfs.DiskWriteCategory,
+func (fs FS) OpenReadWrite(name string, c vfs.DiskWriteCategory,
 	opts ...vfs.OpenOption) (vfs.File, error) {
 	return fs.file(func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, c, opts...) })
 }
 
 // ReuseForWrite implements vfs.FS.
-func (fs patientFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+func (fs FS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	renamed := false // by an earlier try, which then could not open it
-	fs.known.gone(old)
+	fs.Known.Gone(old)
 	f, err := fs.file(func() (vfs.File, error) {
 		if renamed {
 			return fs.FS.OpenReadWrite(name, c)
@@ -138,38 +145,38 @@ func (fs patientFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vf
 	if err != nil {
 		return nil, err
 	}
-	return fs.known.opened(fs, name, f)
+	return fs.Known.Opened(fs, name, f)
 }
 
 // OpenDir implements vfs.FS: a directory is opened to be synced.
-func (fs patientFS) OpenDir(name string) (vfs.File, error) {
+func (fs FS) OpenDir(name string) (vfs.File, error) {
 	return fs.file(func() (vfs.File, error) { return fs.FS.OpenDir(name) })
 }
 
 // Link implements vfs.FS.
-func (fs patientFS) Link(old, name string) error {
+func (fs FS) Link(old, name string) error {
 	return fs.must(func() error { return fs.FS.Link(old, name) })
 }
 
 // Rename implements vfs.FS.
-func (fs patientFS) Rename(old, name string) error {
+func (fs FS) Rename(old, name string) error {
 	return fs.must(func() error { return fs.FS.Rename(old, name) })
 }
 
 // Remove implements vfs.FS. What cannot be removed does no harm.
-func (fs patientFS) Remove(name string) error {
-	fs.suspects.forget(name)
-	fs.known.gone(name)
+func (fs FS) Remove(name string) error {
+	fs.Suspects.forget(name)
+	fs.Known.Gone(name)
 	return fs.again(func() error { return fs.FS.Remove(name) })
 }
 
 // MkdirAll implements vfs.FS.
-func (fs patientFS) MkdirAll(dir string, perm os.FileMode) error {
+func (fs FS) MkdirAll(dir string, perm os.FileMode) error {
 	return fs.must(func() error { return fs.FS.MkdirAll(dir, perm) })
 }
 
 // Lock implements vfs.FS.
-func (fs patientFS) Lock(name string) (l io.Closer, err error) {
+func (fs FS) Lock(name string) (l io.Closer, err error) {
 	err = fs.again(func() error {
 		l, err = fs.FS.Lock(name)
 		return err
@@ -183,7 +190,7 @@ func (fs patientFS) Lock(name string) (l io.Closer, err error) {
 // by pebble.
 type modestFile struct {
 	vfs.File
-	fs patientFS
+	fs FS
 }
 
 // Write implements vfs.File.
@@ -192,16 +199,16 @@ func (f *modestFile) Write(b []byte) (int, error) {
 		return f.File.Write(b)
 	}
 	f.fs.p.pause()
-	return 0, errNoSpare
+	return 0, ErrNoSpare
 }
 
-// errNoSpare ends a compaction.
-var errNoSpare = errors.New("the disk is too full to compact now")
+// ErrNoSpare ends a compaction.
+var ErrNoSpare = errors.New("the disk is too full to compact now")
 
-// patientFile is a file of a patientFS.
+// patientFile is a file of an FS.
 type patientFile struct {
 	vfs.File
-	fs patientFS
+	fs FS
 }
 
 // Write implements vfs.File. What was written before space ran out is not written again.

@@ -1,9 +1,7 @@
-package disk
+package patient
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -13,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"hopwire/internal/store/disk/files"
 )
 
 // When a block does not have its checksum, pebble looks which of its bits may have turned, by
@@ -21,8 +21,8 @@ import (
 // first, and a damaged one is an error before pebble has it. Those that compactions read are looked
 // at in any case.
 
-// suspects are the tables in which damage was found, by the names of their files.
-type suspects struct {
+// Suspects are the tables in which damage was found, by the names of their files.
+type Suspects struct {
 	sync.Mutex
 	of   map[string]*atomic.Bool // of those that are open, or were
 	all  bool                    // all tables are
@@ -40,31 +40,38 @@ type suspects struct {
 // else: what it was at may be compacted at once.
 var errLetGo = fmt.Errorf("it gave way: %w", pebble.ErrCancelledCompaction)
 
-func newSuspects(stop <-chan struct{}, tell func(error)) *suspects {
-	return &suspects{stop: stop, tell: tell, free: make(chan struct{}), hangs: make(chan struct{})}
+// NewSuspects makes them; stop ends the compactions that stay, and tell is called while one does.
+func NewSuspects(stop <-chan struct{}, tell func(error)) *Suspects {
+	return &Suspects{stop: stop, tell: tell, free: make(chan struct{}), hangs: make(chan struct{})}
 }
 
-// letGo ends the stays that there are, but none that begins later.
-func (s *suspects) letGo() {
+// LetGo ends the stays that there are, but none that begins later.
+func (s *Suspects) LetGo() {
 	s.Lock()
 	defer s.Unlock()
 	close(s.free)
 	s.free = make(chan struct{})
 }
 
-// whenStays has f called when a compaction begins to stay; nil ends that.
-func (s *suspects) whenStays(f func()) {
+// WhenStays has f called when a compaction begins to stay; nil ends that.
+func (s *Suspects) WhenStays(f func()) {
 	s.Lock()
 	defer s.Unlock()
 	s.seen = f
 }
 
-// stays is how many compactions stay at damage.
-func (s *suspects) stays() int { return int(s.here.Load()) }
+// Hangs is closed when a compaction begins to stay until the process ends.
+func (s *Suspects) Hangs() <-chan struct{} { return s.hangs }
 
-// stay keeps a compaction at damage for a while, and tells of it now and then; see schedule. It
+// Stuck is how many of those that stay never end.
+func (s *Suspects) Stuck() int { return int(s.stuck.Load()) }
+
+// Stays is how many compactions stay at damage.
+func (s *Suspects) Stays() int { return int(s.here.Load()) }
+
+// stay keeps a compaction at damage for a while, and tells of it now and then; see Schedule. It
 // gives the error that the compaction is to end with.
-func (s *suspects) stay(what error) error {
+func (s *Suspects) stay(what error) error {
 	s.Lock()
 	free, seen := s.free, s.seen
 	s.Unlock()
@@ -78,7 +85,7 @@ func (s *suspects) stay(what error) error {
 	if seen != nil {
 		seen()
 	}
-	tick := time.NewTicker(seldomEvery)
+	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
 	for end := time.Now().Add(stayTime); time.Now().Before(end); {
 		s.tell(what)
@@ -94,7 +101,7 @@ func (s *suspects) stay(what error) error {
 }
 
 // hang keeps a compaction at damage until the process ends.
-func (s *suspects) hang(what error, seen func()) {
+func (s *Suspects) hang(what error, seen func()) {
 	s.here.Add(1)
 	if s.stuck.Add(1) == 1 && s.hangs != nil {
 		close(s.hangs)
@@ -102,7 +109,7 @@ func (s *suspects) hang(what error, seen func()) {
 	if seen != nil {
 		seen()
 	}
-	for tick := time.Tick(seldomEvery); ; <-tick {
+	for tick := time.Tick(tellEvery); ; <-tick {
 		s.tell(what)
 	}
 }
@@ -123,8 +130,8 @@ func wouldPanic() bool {
 	return false
 }
 
-// some reports whether damage was found in any table that is there.
-func (s *suspects) some() bool {
+// Some reports whether damage was found in any table that is there.
+func (s *Suspects) Some() bool {
 	s.Lock()
 	defer s.Unlock()
 	for _, mark := range s.of {
@@ -136,7 +143,7 @@ func (s *suspects) some() bool {
 }
 
 // mark gives the mark of a table.
-func (s *suspects) mark(path string) *atomic.Bool {
+func (s *Suspects) mark(path string) *atomic.Bool {
 	s.Lock()
 	defer s.Unlock()
 	name := filepath.Base(path)
@@ -150,7 +157,10 @@ func (s *suspects) mark(path string) *atomic.Bool {
 	return s.of[name]
 }
 
-func (s *suspects) forget(path string) {
+// Add notes that damage was found in a table.
+func (s *Suspects) Add(path string) { s.mark(path).Store(true) }
+
+func (s *Suspects) forget(path string) {
 	s.Lock()
 	defer s.Unlock()
 	delete(s.of, filepath.Base(path))
@@ -160,27 +170,22 @@ func (s *suspects) forget(path string) {
 type tableFile struct {
 	vfs.File
 	path     string
-	suspects *suspects
+	suspects *Suspects
 	suspect  *atomic.Bool
 	compacts bool // it is a compaction that reads
 }
 
-// ReadAt implements vfs.File. What pebble reads of a table is blocks, each with its trailer, and
-// the footer at the end.
+// ReadAt implements vfs.File.
 func (f *tableFile) ReadAt(b []byte, at int64) (int, error) {
 	n, err := f.File.ReadAt(b, at)
 	if err != nil && f.compacts && wouldPanic() {
 		n, err = f.insist(b, at)
 	}
-	if err != nil || !f.compacts && !f.suspect.Load() || sound(b) {
+	if err != nil || !f.compacts && !f.suspect.Load() {
 		return n, err
 	}
-	if info, err := f.Stat(); err == nil && at+int64(n) == info.Size() {
-		return n, nil
-	}
-	err = fmt.Errorf("the block of %d bytes at %d of %s does not have its checksum: %w", len(b), at,
-		filepath.Base(f.path), pebble.ErrCorruption)
-	if f.compacts {
+	err = files.Check(f.File, f.path, b[:n], at)
+	if err != nil && f.compacts {
 		f.suspect.Store(true)
 		err = f.suspects.stay(err)
 	}
@@ -201,22 +206,3 @@ func (f *tableFile) insist(b []byte, at int64) (n int, err error) {
 
 // insists is how many times a read is tried again, a second apart.
 const insists = 10
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// sound reports whether a block has the checksum that its trailer ends with, as LevelDB makes it:
-// turned by 15 bits, with a constant added.
-func sound(b []byte) bool {
-	if len(b) < 5 {
-		return true
-	}
-	n := len(b) - 4
-	return binary.LittleEndian.Uint32(b[n:]) == masked(crc32.Checksum(b[:n], castagnoli))
-}
-
-func masked(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }
-
-func unmasked(c uint32) uint32 {
-	c -= 0xa282ead8
-	return c>>17 | c<<15
-}

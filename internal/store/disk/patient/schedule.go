@@ -1,4 +1,4 @@
-package disk
+package patient
 
 import (
 	"context"
@@ -12,15 +12,17 @@ import (
 
 // A compaction that meets damage fails, and pebble picks the same one again at once: a table of
 // level 0 it never passes over, one of another level for five minutes. So a compaction that comes
-// to a damaged block stays there for a long time (suspects.stay): the tables that it is at are
+// to a damaged block stays there for a long time (Suspects.stay): the tables that it is at are
 // taken then, pebble compacts what else there is, and what is written behind the damage is
 // compacted by itself. What fails otherwise makes the next one wait. When much of what the tables
-// take is garbage they are let go for a while (covered.go).
+// take is garbage they are let go for a while (Suspects.LetGo).
 
 const (
 	// stayTime is how long a compaction stays at damage. All tables that are there when it begins are
 	// kept until it ends, and those that it reads lie over each other.
 	stayTime = 24 * time.Hour
+	// tellEvery is how often it is told that one stays.
+	tellEvery = 30 * time.Second
 	// mostStays bounds how many do at a time.
 	mostStays = 64
 	// pauseLeast and pauseMost are how long nothing is compacted after a compaction met damage: twice
@@ -30,9 +32,9 @@ const (
 	failsForget = time.Minute
 )
 
-// schedule grants compactions as pebble's own scheduler does, to as many as pebble says; those that
+// Schedule grants compactions as pebble's own scheduler does, to as many as pebble says; those that
 // stay at damage do not count, and after damage there is a pause.
-type schedule struct {
+type Schedule struct {
 	stays func() int // how many compactions stay at damage
 
 	db      pebble.DBForCompaction
@@ -54,13 +56,14 @@ type schedule struct {
 // grantEvery is how often it is looked whether more may run.
 const grantEvery = 100 * time.Millisecond
 
-func newSchedule(stays func() int) *schedule {
-	return &schedule{stays: stays, poke: make(chan struct{}, 1),
+// NewSchedule makes one; stays tells how many compactions stay at damage.
+func NewSchedule(stays func() int) *Schedule {
+	return &Schedule{stays: stays, poke: make(chan struct{}, 1),
 		ticking: rungroup.New(context.Background())} // Unregister ends what runs in it
 }
 
-// metDamage begins a pause.
-func (s *schedule) metDamage() {
+// MetDamage begins a pause.
+func (s *Schedule) MetDamage() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -73,38 +76,38 @@ func (s *schedule) metDamage() {
 	s.all++
 }
 
-// begin lets compactions begin, when the database is open.
-func (s *schedule) begin() {
+// Begin lets compactions begin, when the database is open.
+func (s *Schedule) Begin() {
 	s.mu.Lock()
 	s.opened = true
 	s.mu.Unlock()
 	s.UpdateGetAllowedWithoutPermission()
 }
 
-// hold keeps compactions from beginning until it is called with false.
-func (s *schedule) hold(held bool) {
+// Hold keeps compactions from beginning until it is called with false.
+func (s *Schedule) Hold(held bool) {
 	s.mu.Lock()
 	s.held = held
 	s.mu.Unlock()
 	s.UpdateGetAllowedWithoutPermission()
 }
 
-// runs is how many run, those among them that stay.
-func (s *schedule) runs() int {
+// Runs is how many run, those among them that stay.
+func (s *Schedule) Runs() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running
 }
 
-// failures is how many compactions met damage.
-func (s *schedule) failures() int64 {
+// Failures is how many compactions met damage.
+func (s *Schedule) Failures() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all
 }
 
 // Register implements pebble.CompactionScheduler.
-func (s *schedule) Register(_ int, db pebble.DBForCompaction) {
+func (s *Schedule) Register(_ int, db pebble.DBForCompaction) {
 	s.db = db
 	s.ticking.Go("store compactions", func(ctx context.Context) error {
 		tick := time.NewTicker(grantEvery)
@@ -122,7 +125,7 @@ func (s *schedule) Register(_ int, db pebble.DBForCompaction) {
 }
 
 // Unregister implements pebble.CompactionScheduler.
-func (s *schedule) Unregister() {
+func (s *Schedule) Unregister() {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
@@ -133,7 +136,7 @@ func (s *schedule) Unregister() {
 }
 
 // TrySchedule implements pebble.CompactionScheduler.
-func (s *schedule) TrySchedule() (bool, pebble.CompactionGrantHandle) {
+func (s *Schedule) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mayRun() {
@@ -144,13 +147,13 @@ func (s *schedule) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 }
 
 // mayRun reports whether one more compaction may run now. s.mu is held.
-func (s *schedule) mayRun() bool {
+func (s *Schedule) mayRun() bool {
 	return s.opened && !s.over && !s.held && time.Now().After(s.until) &&
 		s.running < s.db.GetAllowedWithoutPermission()+s.stays()
 }
 
 // UpdateGetAllowedWithoutPermission implements pebble.CompactionScheduler.
-func (s *schedule) UpdateGetAllowedWithoutPermission() {
+func (s *Schedule) UpdateGetAllowedWithoutPermission() {
 	select {
 	case s.poke <- struct{}{}:
 	default: // it will be looked
@@ -158,7 +161,7 @@ func (s *schedule) UpdateGetAllowedWithoutPermission() {
 }
 
 // grant starts what waits and may run.
-func (s *schedule) grant() {
+func (s *Schedule) grant() {
 	s.granting.Lock()
 	defer s.granting.Unlock()
 	for {
@@ -178,16 +181,16 @@ func (s *schedule) grant() {
 }
 
 // Started implements pebble.CompactionGrantHandle.
-func (s *schedule) Started() {}
+func (s *Schedule) Started() {}
 
 // MeasureCPU implements pebble.CompactionGrantHandle.
-func (s *schedule) MeasureCPU(pebble.CompactionGoroutineKind) {}
+func (s *Schedule) MeasureCPU(pebble.CompactionGoroutineKind) {}
 
 // CumulativeStats implements pebble.CompactionGrantHandle.
-func (s *schedule) CumulativeStats(pebble.CompactionGrantHandleStats) {}
+func (s *Schedule) CumulativeStats(pebble.CompactionGrantHandleStats) {}
 
 // Done implements pebble.CompactionGrantHandle.
-func (s *schedule) Done() {
+func (s *Schedule) Done() {
 	s.mu.Lock()
 	s.running--
 	s.mu.Unlock()

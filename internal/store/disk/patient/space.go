@@ -1,10 +1,8 @@
-package disk
+package patient
 
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,13 +13,23 @@ import (
 // ballastName is a file that takes space only to give it back when there is none.
 const ballastName = "ballast"
 
-// space watches how much room there is. It is the patience of the store's patientFS.
-type space struct {
+// Options are those of a store that are about its room: see disk.Options.
+type Options struct {
+	Dir          string
+	ReserveBytes int64
+	LimitBytes   int64
+	Volatile     bool
+	Poll         time.Duration
+	OnFull       func(line string)
+	OnRoom       func()
+	Fail         func(error) // called with what the store cannot go on after
+}
+
+// Space watches how much room there is. It is the patience of the store's FS.
+type Space struct {
 	fs      vfs.FS
-	dir     string
-	opts    *Options
+	opts    Options
 	reserve int64
-	fail    func(error)
 	stop    chan struct{} // closed by halt
 	halted  sync.Once
 	used    atomic.Int64 // bytes that the store takes: as looked at last, and what was written since
@@ -37,8 +45,9 @@ type space struct {
 	waiting int   // operations that wait
 }
 
-func newSpace(files vfs.FS, o *Options, fail func(error)) *space {
-	s := &space{fs: files, dir: o.Dir, opts: o, fail: fail, stop: make(chan struct{}),
+// NewSpace looks at the disk that a folder is on.
+func NewSpace(files vfs.FS, o Options) *Space {
+	s := &Space{fs: files, opts: o, stop: make(chan struct{}),
 		tidy: make(chan struct{})}
 	usage, err := files.GetDiskUsage(o.Dir)
 	s.reserve = o.ReserveBytes
@@ -46,71 +55,74 @@ func newSpace(files vfs.FS, o *Options, fail func(error)) *space {
 		s.reserve = min(64<<20, int64(usage.TotalBytes/8))
 	}
 	s.reserve = max(0, s.reserve)
-	if _, err := files.Stat(files.PathJoin(s.dir, ballastName)); err == nil {
+	if _, err := files.Stat(files.PathJoin(s.opts.Dir, ballastName)); err == nil {
 		s.ballast = s.reserve / 4 // of the last run
 	}
 	s.look()
 	return s
 }
 
-// halt lets go what waits for space.
-func (s *space) halt() { s.halted.Do(func() { close(s.stop) }) }
-
-// Capacity is the size in bytes of the disk that a folder is, or will be, on; 0 when nobody knows.
-func Capacity(dir string) int64 {
-	for {
-		usage, err := vfs.Default.GetDiskUsage(dir)
-		if err == nil {
-			return int64(min(usage.TotalBytes, 1<<62))
-		}
-		up := filepath.Dir(dir)
-		if up == dir || !errors.Is(err, fs.ErrNotExist) {
-			return 0
-		}
-		dir = up
-	}
-}
+// Halt lets go what waits for space.
+func (s *Space) Halt() { s.halted.Do(func() { close(s.stop) }) }
 
 // look asks the file system for the free space, and gives it.
-func (s *space) look() int64 {
+func (s *Space) look() int64 {
 	free := int64(-1)
-	if usage, err := s.fs.GetDiskUsage(s.dir); err == nil {
+	if usage, err := s.fs.GetDiskUsage(s.opts.Dir); err == nil {
 		free = int64(min(usage.AvailBytes, 1<<62))
 	}
 	s.free.Store(free)
 	return free
 }
 
-// needs is the free space below which the store is full.
-func (s *space) needs() int64 { return s.reserve + s.logs.Load() }
+// Halted is closed when nothing is to wait any more.
+func (s *Space) Halted() <-chan struct{} { return s.stop }
 
-// full reports whether the free space is known and below a limit.
-func full(free, limit int64) bool { return free >= 0 && free < limit }
+// Tidy tells when it is to be looked whether garbage can make room.
+func (s *Space) Tidy() <-chan struct{} { return s.tidy }
 
-// refuses reports whether a put of so many bytes is refused now.
-func (s *space) refuses(size int64) bool {
-	return full(s.look(), s.reserve/2+s.logs.Load()+2*size)
+// Free is the free space as it was looked at last, -1 when nobody knows.
+func (s *Space) Free() int64 { return s.free.Load() }
+
+// Used is how much the store takes.
+func (s *Space) Used() int64 { return s.used.Load() }
+
+// Wrote adds what was written to the logs since they were looked at.
+func (s *Space) Wrote(n int64) {
+	s.logs.Add(n)
+	s.used.Add(n)
+}
+
+// Needs is the free space below which the store is full.
+func (s *Space) Needs() int64 { return s.reserve + s.logs.Load() }
+
+// Full reports whether the free space is known and below a limit.
+func Full(free, limit int64) bool { return free >= 0 && free < limit }
+
+// Refuses reports whether a put of so many bytes is refused now.
+func (s *Space) Refuses(size int64) bool {
+	return Full(s.look(), s.reserve/2+s.logs.Load()+2*size)
 }
 
 // spare implements patience.
-func (s *space) spare() bool { return !full(s.look(), s.reserve/4) }
+func (s *Space) spare() bool { return !Full(s.look(), s.reserve/4) }
 
-// watch keeps the figures fresh until stop is closed.
+// Watch keeps the figures fresh until stop is closed.
 // It has the logs emptied while they are what is too much.
-func (s *space) watch(used, logs func() int64, flush func(), damaged func() bool) {
+func (s *Space) Watch(used, logs func() int64, flush func(), damaged func() bool) {
 	tick := time.NewTicker(s.opts.Poll)
 	defer tick.Stop()
 	for {
 		s.used.Store(used())
 		s.logs.Store(logs())
-		free, need := s.look(), s.needs()
+		free, need := s.look(), s.Needs()
 		switch {
 		case free > 2*need:
 			s.load()
-		case full(free, need) && need > s.reserve+s.reserve/8:
+		case Full(free, need) && need > s.reserve+s.reserve/8:
 			flush()
 		}
-		if s.tight() || damaged() {
+		if s.Tight() || damaged() {
 			select {
 			case s.tidy <- struct{}{}:
 			default: // it is being done
@@ -124,21 +136,21 @@ func (s *space) watch(used, logs func() int64, flush func(), damaged func() bool
 	}
 }
 
-// tight reports whether the limit is near.
-func (s *space) tight() bool {
+// Tight reports whether the limit is near.
+func (s *Space) Tight() bool {
 	limit := s.opts.LimitBytes
 	return limit > 0 && s.used.Load() > limit/4*3
 }
 
 // load makes the ballast, a quarter of the reserve, when it is not there. To fail is no harm.
-func (s *space) load() {
+func (s *Space) load() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	size := s.reserve / 4
 	if s.ballast > 0 || size == 0 || s.waiting > 0 || s.opts.Volatile {
 		return
 	}
-	name := s.fs.PathJoin(s.dir, ballastName)
+	name := s.fs.PathJoin(s.opts.Dir, ballastName)
 	f, err := s.fs.Create(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return
@@ -152,30 +164,30 @@ func (s *space) load() {
 }
 
 // release gives the ballast's space back; false means that there was none.
-func (s *space) release() bool {
+func (s *Space) release() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ballast == 0 {
 		return false
 	}
 	s.ballast = 0
-	return s.fs.Remove(s.fs.PathJoin(s.dir, ballastName)) == nil
+	return s.fs.Remove(s.fs.PathJoin(s.opts.Dir, ballastName)) == nil
 }
 
 // begin implements patience.
-func (s *space) begin() {
+func (s *Space) begin() {
 	s.mu.Lock()
 	s.waiting++
 	first := s.waiting == 1
 	s.mu.Unlock()
 	if first && s.opts.OnFull != nil {
 		s.opts.OnFull(fmt.Sprintf("store %s: the disk is full, everything waits: free some space",
-			s.dir))
+			s.opts.Dir))
 	}
 }
 
 // end implements patience.
-func (s *space) end() {
+func (s *Space) end() {
 	s.mu.Lock()
 	s.waiting--
 	last := s.waiting == 0
@@ -186,7 +198,7 @@ func (s *space) end() {
 }
 
 // pause implements patience.
-func (s *space) pause() bool {
+func (s *Space) pause() bool {
 	if s.release() {
 		return true
 	}
@@ -200,19 +212,19 @@ func (s *space) pause() bool {
 	}
 }
 
-// errHalted is of what waited for space when the store was closed, or its opening ended. What was
+// ErrHalted is of what waited for space when the store was closed, or its opening ended. What was
 // confirmed is in the logs.
-var errHalted = errors.New("it waited for space on the disk, and is closed")
+var ErrHalted = errors.New("it waited for space on the disk, and is closed")
 
 // broken implements patience. Whoever calls it keeps what it holds: nothing more of it happens.
-func (s *space) broken(err error) {
+func (s *Space) broken(err error) {
 	select {
 	case <-s.stop:
 		if noSpace(err) {
-			err = errHalted
+			err = ErrHalted
 		}
 	default:
 	}
-	s.fail(err)
+	s.opts.Fail(err)
 	select {}
 }

@@ -1,4 +1,4 @@
-package disk
+package patient
 
 import (
 	"sync/atomic"
@@ -28,19 +28,19 @@ func TestCompactionsPauseAfterDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stays atomic.Int64
 		w := &wanting{}
-		s := newSchedule(func() int { return int(stays.Load()) })
+		s := NewSchedule(func() int { return int(stays.Load()) })
 		s.Register(1, w)
 		s.grant()
 		if w.begun.Load() != 0 {
 			t.Error("one runs before the database is open")
 		}
-		s.begin()
+		s.Begin()
 		synctest.Wait()
 		if n := w.begun.Load(); n != 1 {
 			t.Errorf("%d run", n)
 		}
 		for range 100 {
-			s.metDamage()
+			s.MetDamage()
 			s.Done()
 			if ok, _ := s.TrySchedule(); ok {
 				t.Fatal("one begins at once")

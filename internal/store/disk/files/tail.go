@@ -1,4 +1,4 @@
-package disk
+package files
 
 import (
 	"bytes"
@@ -84,8 +84,8 @@ func shape(b []byte, at int) string {
 	return string(out)
 }
 
-// pattern is a small table, of which the parts are known.
-type pattern struct {
+// Pattern is a small table, of which the parts are known.
+type Pattern struct {
 	data                []byte
 	options             *pebble.Options
 	properties          block.Handle
@@ -93,10 +93,11 @@ type pattern struct {
 	index, listOfBlocks string
 }
 
-func newPattern(ctx context.Context) (*pattern, error) {
+// NewPattern makes one.
+func NewPattern(ctx context.Context) (*Pattern, error) {
 	o := &pebble.Options{}
 	o.EnsureDefaults()
-	p := &pattern{options: o}
+	p := &Pattern{options: o}
 	mem := vfs.NewMem()
 	f, err := mem.Create("t", vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -112,7 +113,7 @@ func newPattern(ctx context.Context) (*pattern, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	if p.data, err = readFile(mem, "t"); err != nil {
+	if p.data, err = Read(mem, "t"); err != nil {
 		return nil, err
 	}
 	r, err := sstable.NewMemReader(p.data, o.MakeReaderOptions())
@@ -166,7 +167,7 @@ type blocks struct {
 }
 
 // find finds the blocks of a table.
-func (p *pattern) find(ctx context.Context, data []byte) (out blocks, err error) {
+func (p *Pattern) find(ctx context.Context, data []byte) (out blocks, err error) {
 	found, err := findBlocks(ctx, data)
 	if err != nil {
 		return out, err
@@ -196,7 +197,7 @@ func (p *pattern) find(ctx context.Context, data []byte) (out blocks, err error)
 }
 
 // sort puts a block where it belongs.
-func (p *pattern) sort(out *blocks, h block.Handle, b []byte) {
+func (p *Pattern) sort(out *blocks, h block.Handle, b []byte) {
 	switch {
 	case shape(b, dataHeader) == p.records:
 		if key := p.lastKey(b); key != nil {
@@ -218,7 +219,7 @@ func (p *pattern) sort(out *blocks, h block.Handle, b []byte) {
 	}
 }
 
-func (p *pattern) lastKey(b []byte) []byte {
+func (p *Pattern) lastKey(b []byte) []byte {
 	schema := p.options.KeySchemas[p.options.KeySchema]
 	var d colblk.DataBlockDecoder
 	d.Init(schema, b)
@@ -235,7 +236,7 @@ func (p *pattern) lastKey(b []byte) []byte {
 }
 
 // tail gives what a table ends with that has so many bytes before it.
-func (p *pattern) tail(at int, of blocks) (out []byte) {
+func (p *Pattern) tail(at int, of blocks) (out []byte) {
 	put := func(b []byte) block.Handle {
 		h := block.Handle{Offset: uint64(at + len(out)), Length: uint64(len(b))}
 		out = append(append(out, b...), uncompressed)
@@ -291,4 +292,70 @@ func (b *blocks) whole(largest []byte) bool {
 		len(b.last) > 0 && bytes.Equal(b.last[len(b.last)-1], largest)
 	return isLast && (b.ranges.Length > 0 || b.listed && !b.ranged ||
 		b.another.Length > 0 && b.another.Offset < b.gapless)
+}
+
+// Tail is what a table is shown with behind its own bytes.
+type Tail struct {
+	Bytes []byte
+	Whole bool  // all its records and range tombstones were found
+	Lost  int64 // bytes in blocks that were not
+}
+
+// Mend makes another tail for a table that ends with a key.
+func (p *Pattern) Mend(ctx context.Context, data, largest []byte) (Tail, error) {
+	found, err := p.find(ctx, data)
+	if err != nil {
+		return Tail{}, err
+	}
+	return Tail{p.tail(len(data), found), found.whole(largest),
+		max(0, int64(len(data)-tableFormat.FooterSize())-found.bytes)}, nil
+}
+
+// Reader reads a table; without an error it has the file, and closes it.
+func (p *Pattern) Reader(ctx context.Context, f vfs.File) (*sstable.Reader, error) {
+	readable, err := sstable.NewSimpleReadable(f)
+	if err != nil {
+		return nil, err
+	}
+	return sstable.NewReader(ctx, readable, p.options.MakeReaderOptions())
+}
+
+// Look reports whether a block of records of a table is damaged, and whether what leads to these
+// is, or the range tombstones, without which nothing is read either. It closes the file.
+func (p *Pattern) Look(ctx context.Context, file vfs.File, path string) (bad, tailless bool,
+	err error) {
+	f := &checkedFile{file, path}
+	reader, err := p.Reader(ctx, f)
+	if err != nil {
+		return false, true, f.Close() // an error of the system comes again, to who reads all of it
+	}
+	defer func() { _ = reader.Close() }()
+	l, err := reader.Layout()
+	if err != nil {
+		return false, true, nil //nolint:nilerr // as above
+	}
+	for _, h := range append([]block.Handle{l.TopIndex, l.RangeDel, l.Properties, l.MetaIndex},
+		l.Index...) {
+		sound, err := isSound(ctx, file, h)
+		if err != nil || !sound {
+			return false, err == nil, err
+		}
+	}
+	for _, h := range l.Data {
+		sound, err := isSound(ctx, file, h.Handle)
+		if err != nil {
+			return false, false, err
+		}
+		bad = bad || !sound
+	}
+	return bad, false, nil
+}
+
+func isSound(ctx context.Context, f vfs.File, h block.Handle) (bool, error) {
+	if err := ctx.Err(); err != nil || h.Length == 0 {
+		return true, err
+	}
+	b := make([]byte, h.Length+blockTrailer)
+	_, err := f.ReadAt(b, int64(h.Offset)) //nolint:gosec // below its size
+	return sound(b), err
 }

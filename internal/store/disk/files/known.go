@@ -1,4 +1,4 @@
-package disk
+package files
 
 import (
 	"bytes"
@@ -44,22 +44,22 @@ const (
 	knownStep = 64 << 10 // of a log so much, or as much as it had, is new when it is noted again
 )
 
-// note is what is known of the files.
-type note struct {
+// Note is what is known of the files.
+type Note struct {
 	turn    uint64           // how many notes there were
 	current string           // the manifest in use
 	durable map[string]int64 // how long manifests and logs are for sure
 }
 
-// known keeps the note. It is for any goroutine.
-type known struct {
+// Known keeps the note. It is for any goroutine.
+type Known struct {
 	mu sync.Mutex
 	f  vfs.File
-	note
+	Note
 }
 
-// openKnown goes on with a note, or makes one.
-func openKnown(fs vfs.FS, db string, n note) (*known, error) {
+// OpenKnown goes on with a note, or makes one.
+func OpenKnown(fs vfs.FS, db string, n Note) (*Known, error) {
 	if n.durable == nil {
 		n.durable = map[string]int64{}
 	}
@@ -74,30 +74,30 @@ func openKnown(fs vfs.FS, db string, n note) (*known, error) {
 			size = info.Size()
 		}
 		_, err := f.WriteAt(make([]byte, knownLast+lastSize-size), size)
-		if err := errors.Join(err, f.Sync(), syncDir(fs, db)); err != nil {
+		if err := errors.Join(err, f.Sync(), SyncDir(fs, db)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
-	return &known{f: f, note: n}, nil
+	return &Known{f: f, Note: n}, nil
 }
 
 // change changes the note, durably.
-func (k *known) change(f func(n *note) (changed bool)) {
+func (k *Known) change(f func(n *Note) (changed bool)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !f(&k.note) {
+	if !f(&k.Note) {
 		return
 	}
 	k.turn++
 	slot := make([]byte, knownSlot)
 	copy(slot, k.text())
-	// What is under it does not come back from a failure; see patientFS.
+	// What is under it does not come back from a failure; see package patient.
 	_, _ = k.f.WriteAt(slot, int64(k.turn%2)*knownSlot)
 	_ = k.f.Sync()
 }
 
 // last keeps how far the log that is written was synced.
-func (k *known) last(num uint32, size int64) {
+func (k *Known) last(num uint32, size int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	_, _ = k.f.WriteAt(appendLast(nil, num, size), knownLast)
@@ -119,7 +119,8 @@ func lastOf(b []byte) (num uint32, size int64) {
 	return uint32(binary.BigEndian.Uint64(b[4:])), int64(binary.BigEndian.Uint64(b[12:]))
 }
 
-func (k *known) close() error {
+// Close closes the file of the note.
+func (k *Known) Close() error {
 	if k == nil {
 		return nil
 	}
@@ -128,7 +129,7 @@ func (k *known) close() error {
 	return k.f.Close()
 }
 
-func (n *note) text() []byte {
+func (n *Note) text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s%d\ncurrent %s\n", knownLine, n.turn, n.current)
 	// The latest first: of more than there is room for, which never is, the oldest are left out.
@@ -142,7 +143,7 @@ func (n *note) text() []byte {
 }
 
 // parseNote reads one slot.
-func parseNote(slot []byte) (n note, ok bool) {
+func parseNote(slot []byte) (n Note, ok bool) {
 	text, sum, found := bytes.Cut(slot, []byte("\ncrc "))
 	if !found || len(sum) < 8 {
 		return n, false
@@ -170,26 +171,29 @@ func parseNote(slot []byte) (n note, ok bool) {
 // readNote gives the note of a folder, and the manifest in use. The note is empty when there is
 // none that is whole, and when it is of before an older program, which notes nothing: what that
 // removed would be missed at the next look.
-func readNote(fs vfs.FS, db string) (n note, inUse string, err error) {
+func readNote(fs vfs.FS, db string) (n Note, inUse string, err error) {
 	if inUse, err = currentManifest(fs, db); err == nil {
 		n, err = readSlots(fs, db)
 	}
 	_, isKnown := n.durable[inUse]
 	if inUse != "" && fileNumber(inUse) >= fileNumber(n.current) && !isKnown || n.current == "" {
-		n = note{turn: n.turn}
+		n = Note{turn: n.turn}
 	}
 	return n, inUse, err
 }
 
-func readSlots(fs vfs.FS, db string) (n note, err error) {
+func readSlots(fs vfs.FS, db string) (n Note, err error) {
 	f, err := fs.Open(fs.PathJoin(db, knownName))
-	if missing(err) {
+	if Missing(err) {
 		return n, nil
 	}
 	if err != nil {
 		return n, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return n, &folderError{knownName}
+	}
 	data, err := io.ReadAll(io.LimitReader(f, knownLast+lastSize))
 	for slot := range slices.Chunk(data[:min(len(data), knownLast)], knownSlot) {
 		if m, ok := parseNote(slot); ok && m.turn >= n.turn {
@@ -205,16 +209,16 @@ func readSlots(fs vfs.FS, db string) (n note, err error) {
 	return n, err
 }
 
-// opened gives a file that pebble made as one of which it is noted how far it is durable.
-func (k *known) opened(fs vfs.FS, path string, f vfs.File) (vfs.File, error) {
+// Opened gives a file that pebble made as one of which it is noted how far it is durable.
+func (k *Known) Opened(fs vfs.FS, path string, f vfs.File) (vfs.File, error) {
 	name := filepath.Base(path)
 	switch {
 	case k == nil:
 	case strings.HasPrefix(name, markerPrefix):
-		if err := syncDir(fs, fs.PathDir(path)); err != nil {
+		if err := SyncDir(fs, fs.PathDir(path)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		k.change(func(n *note) bool {
+		k.change(func(n *Note) bool {
 			n.current = manifestOf(name)
 			return true
 		})
@@ -224,23 +228,23 @@ func (k *known) opened(fs vfs.FS, path string, f vfs.File) (vfs.File, error) {
 	return f, nil
 }
 
-// creates is called before a file is made, perhaps anew. Pebble syncs what a marker names, and not
+// Creates is called before a file is made, perhaps anew. Pebble syncs what a marker names, and not
 // that it has its name, before it makes the marker.
-func (k *known) creates(fs vfs.FS, path string) error {
-	k.gone(path)
+func (k *Known) Creates(fs vfs.FS, path string) error {
+	k.Gone(path)
 	if k == nil || !strings.HasPrefix(filepath.Base(path), markerPrefix) {
 		return nil
 	}
-	return syncDir(fs, fs.PathDir(path))
+	return SyncDir(fs, fs.PathDir(path))
 }
 
-// gone is called before a file goes.
-func (k *known) gone(path string) {
+// Gone is called before a file goes.
+func (k *Known) Gone(path string) {
 	if k == nil {
 		return
 	}
 	name := filepath.Base(path)
-	k.change(func(n *note) bool {
+	k.change(func(n *Note) bool {
 		_, was := n.durable[name]
 		delete(n.durable, name)
 		return was
@@ -255,7 +259,7 @@ func manifestOf(marker string) string {
 // knownFile is a manifest or log that is written.
 type knownFile struct {
 	vfs.File
-	k     *known
+	k     *Known
 	name  string
 	size  atomic.Int64
 	safe  atomic.Int64 // of it was synced
@@ -304,7 +308,7 @@ func (f *knownFile) note(size int64) {
 		return
 	}
 	f.noted.Store(size)
-	f.k.change(func(n *note) bool {
+	f.k.change(func(n *Note) bool {
 		n.durable[f.name] = size
 		return true
 	})

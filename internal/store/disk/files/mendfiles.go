@@ -1,9 +1,9 @@
-package disk
+package files
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,19 +12,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// mendedFS shows pebble a damaged folder as it can be read. Nothing on the disk is changed.
-type mendedFS struct {
+// Mended shows pebble a damaged folder as it can be read. Nothing on the disk is changed.
+type Mended struct {
 	vfs.FS
 	mem    *vfs.MemFS        // has the files that are shown instead of those on the disk
 	shown  map[string]string // by their paths, those of mem
 	more   []string          // names that the folder has beside those on the disk
 	hidden []string
 	tails  map[string][]byte // of tables by their paths: what is shown behind their own bytes
-	cut    bool              // writes are lost, or may be
+	Cut    bool              // writes are lost, or may be
 }
 
 // Open implements vfs.FS.
-func (fs *mendedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+func (fs *Mended) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if in, ok := fs.shown[name]; ok {
 		return fs.mem.Open(in)
 	}
@@ -36,7 +36,7 @@ func (fs *mendedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) 
 }
 
 // List implements vfs.FS.
-func (fs *mendedFS) List(dir string) ([]string, error) {
+func (fs *Mended) List(dir string) ([]string, error) {
 	names, err := fs.FS.List(dir)
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return slices.Contains(fs.hidden, name)
@@ -44,8 +44,11 @@ func (fs *mendedFS) List(dir string) ([]string, error) {
 	return append(names, fs.more...), err
 }
 
+// ShowTail has a table be shown with another tail.
+func (fs *Mended) ShowTail(path string, tail []byte) { fs.tails[path] = tail }
+
 // Stat implements vfs.FS. A table with another tail has the size that the list of tables tells.
-func (fs *mendedFS) Stat(name string) (vfs.FileInfo, error) {
+func (fs *Mended) Stat(name string) (vfs.FileInfo, error) {
 	if in, ok := fs.shown[name]; ok {
 		return fs.mem.Stat(in)
 	}
@@ -53,7 +56,7 @@ func (fs *mendedFS) Stat(name string) (vfs.FileInfo, error) {
 }
 
 // show has a file be what data is.
-func (fs *mendedFS) show(path string, data []byte) error {
+func (fs *Mended) show(path string, data []byte) error {
 	in := fmt.Sprintf("f%d", len(fs.shown))
 	f, err := fs.mem.Create(in, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -66,13 +69,16 @@ func (fs *mendedFS) show(path string, data []byte) error {
 	return f.Close()
 }
 
-// mendFiles looks at the manifest and the logs, and gives them as they can be read, with what is to
+// Mend looks at the manifest and the logs, and gives them as they can be read, with what is to
 // be told of it.
-func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
-	out := &mendedFS{FS: fs, mem: vfs.NewMem(), shown: map[string]string{},
+func Mend(fs vfs.FS, db string) (*Mended, []string, error) {
+	out := &Mended{FS: fs, mem: vfs.NewMem(), shown: map[string]string{},
 		tails: map[string][]byte{}}
 	var told []string
 	n, current, err := readNote(fs, db)
+	if isFolder := (*folderError)(nil); errors.As(err, &isFolder) {
+		told, err = append(told, isFolder.trouble().tell()), nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,68 +86,106 @@ func mendFiles(fs vfs.FS, db string) (*mendedFS, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, x := range found {
-		told = append(told, x.tell())
-	}
 	names, err := fs.List(db)
 	if err != nil {
 		return nil, nil, err
 	}
 	const last = 999999 // of the markers the one with the highest number counts
-	if fileNumber(n.current) > fileNumber(current) {
-		current = n.current
+	if best := bestManifest(fs, db, names, n, current); best != current {
+		current = best
 		out.more = append(out.more, fmt.Sprintf("%s%06d.%s", markerPrefix, last, current))
 	}
+	out.Cut = out.Cut || n.current != "" && current != n.current
 	if !slices.ContainsFunc(names, func(name string) bool {
 		return strings.HasPrefix(name, formatMarker)
 	}) {
-		told = append(told, dbName+"/"+formatMarker+"* is missing")
+		told = append(told, DB+"/"+formatMarker+"* is missing")
 		out.more = append(out.more, fmt.Sprintf("%s%06d.%03d", formatMarker, last,
 			pebble.FormatTableFormatV6))
 	}
-	if name, why := badOptions(fs, db, names); why != nil {
-		told = append(told, fmt.Sprintf("%s/%s is damaged", dbName, name))
+	if name, why := BadOptions(fs, db); why != nil {
+		told = append(told, fmt.Sprintf("%s/%s is damaged", DB, name))
 		out.hidden = append(out.hidden, name)
 	}
+	manifest, err := out.mend(db, current, mender{durable: n.durable[current]}, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	below := flushedBelow(manifest.data)
+	var seen []string
+	for _, x := range unneeded(found, below) {
+		seen = append(seen, x.tell())
+	}
+	told = append(append(seen, told...), manifest.told...)
 	logs := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
-		return !strings.HasSuffix(name, logSuffix)
+		return !strings.HasSuffix(name, logSuffix) || isFlushed(name, below)
 	})
 	for name := range n.durable {
-		out.cut = out.cut || strings.HasSuffix(name, logSuffix) && !slices.Contains(names, name)
+		out.Cut = out.Cut || strings.HasSuffix(name, logSuffix) && !slices.Contains(names, name) &&
+			!isFlushed(name, below)
 	}
-	for i, name := range append(logs, current) {
-		path := fs.PathJoin(db, name)
-		data, err := readFile(fs, path)
-		if missing(err) {
-			continue
-		}
+	for i, name := range logs {
+		m, err := out.mend(db, name, mender{num: fileNumber(name), durable: n.durable[name]},
+			i < len(logs)-1)
 		if err != nil {
 			return nil, nil, err
 		}
-		m := mender{data: data, durable: n.durable[name]}
-		if isLog := i < len(logs); isLog {
-			m.num = fileNumber(name)
-			m.mend(i < len(logs)-1)
-		} else {
-			m.turnBits()
-		}
-		out.cut = out.cut || len(m.gaps) > 0 || int64(len(data)) < m.durable
-		if m.changed {
-			told = append(told, m.tell(name))
-			err = out.show(path, m.data)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
+		told = append(told, m.told...)
 	}
 	return out, told, nil
 }
 
+// mend mends a log, or a manifest, which has no number, and shows it so when it is damaged; see
+// mender.mend.
+func (fs *Mended) mend(db, name string, m mender, strict bool) (mender, error) {
+	path := fs.PathJoin(db, name)
+	data, err := Read(fs.FS, path)
+	if Missing(err) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	if m.data = data; m.num > 0 {
+		m.mend(strict)
+	} else {
+		m.turnBits()
+	}
+	fs.Cut = fs.Cut || len(m.gaps) > 0 || int64(len(data)) < m.durable
+	if m.changed {
+		m.told = []string{m.tell(name)}
+		err = fs.show(path, m.data)
+	}
+	return m, err
+}
+
+// bestManifest gives the list of tables that is read: the one that is noted as the newest, when it
+// is there, the one that a marker names, or else the newest that has anything.
+func bestManifest(fs vfs.FS, db string, names []string, n Note, current string) string {
+	if fileNumber(n.current) > fileNumber(current) && slices.Contains(names, n.current) {
+		return n.current
+	}
+	if current != "" {
+		return current
+	}
+	best := ""
+	for _, name := range names {
+		if !strings.HasPrefix(name, manifestPrefix) || fileNumber(name) < fileNumber(best) {
+			continue
+		}
+		if data, err := Read(fs, fs.PathJoin(db, name)); err == nil && len(records(data)) > 0 {
+			best = name
+		}
+	}
+	return best
+}
+
 const formatMarker = "marker.format-version."
 
-// badOptions gives the file of options that keeps pebble from opening its folder, and why. It has
-// nothing that is not in pebbleOptions: pebble writes it anew at each open.
-func badOptions(fs vfs.FS, db string, names []string) (string, error) {
+// BadOptions gives the file of options that keeps pebble from opening its folder, and why. It has
+// nothing that is not in the options of the store: pebble writes it anew at each open.
+func BadOptions(fs vfs.FS, db string) (name string, why error) {
+	names, _ := fs.List(db) // who lists it first tells of a failure
 	last := ""
 	for _, name := range names {
 		if strings.HasPrefix(name, optionsPrefix) {
@@ -151,7 +195,7 @@ func badOptions(fs vfs.FS, db string, names []string) (string, error) {
 	if last == "" {
 		return "", nil
 	}
-	text, err := readFile(fs, fs.PathJoin(db, last))
+	text, err := Read(fs, fs.PathJoin(db, last))
 	if err != nil {
 		return "", nil //nolint:nilerr // pebble will tell
 	}
@@ -162,21 +206,13 @@ func badOptions(fs vfs.FS, db string, names []string) (string, error) {
 
 const optionsPrefix = "OPTIONS-"
 
-func readFile(fs vfs.FS, path string) ([]byte, error) {
-	f, err := fs.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
-}
-
 // mender mends a log, or a manifest.
 type mender struct {
 	data    []byte // in the end as it is to be read
 	num     uint32
 	durable int64 // so many bytes were durable for sure
 
+	told    []string
 	changed bool
 	turned  int      // bits that were turned back
 	gaps    []string // places that are left out
@@ -295,5 +331,5 @@ func (m *mender) tell(name string) string {
 	if len(what) == 0 {
 		what = append(what, "its last write was cut off")
 	}
-	return dbName + "/" + name + ": " + strings.Join(what, "; ")
+	return DB + "/" + name + ": " + strings.Join(what, "; ")
 }

@@ -1,4 +1,4 @@
-package disk
+package files
 
 import (
 	"cmp"
@@ -15,23 +15,23 @@ import (
 // advice is for whoever meets a lock that no Hopwire is known to have.
 const advice = " (an ActiveMQ? stop it first)"
 
-// lockFile takes two locks. One is on the folder itself, which stays when somebody removes the
+// Lock takes two locks. One is on the folder itself, which stays when somebody removes the
 // lock file of a running broker. The other is an open file description lock on the whole lock file,
 // which conflicts with the POSIX locks that Java takes, as flock(2) does not. Both conflict with a
 // second one of this process.
-func lockFile(dir string) (lock io.Closer, holder string, err error) {
+func Lock(dir string) (lock io.Closer, holder string, err error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, "", err
 	}
 	// Other failures are of file systems that have no such lock on a folder.
 	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		holder := holderIn(filepath.Join(dir, lockName))
+		holder := holderIn(filepath.Join(dir, LockName))
 		if pid := flockHolder(d); holder == "" && pid != "" {
 			holder = "pid " + pid + ", whose lock file was removed"
 		}
 		d.Close()
-		return nil, holder, errInUse
+		return nil, holder, ErrInUse
 	}
 	f, holder, err := lockInside(dir)
 	if err != nil {
@@ -48,7 +48,7 @@ type locks struct{ file, dir *os.File }
 func (l locks) Close() error { return errors.Join(l.file.Close(), l.dir.Close()) }
 
 func lockInside(dir string) (f *os.File, holder string, err error) {
-	f, err = os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err = os.OpenFile(filepath.Join(dir, LockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, "", err
 	}
@@ -56,9 +56,9 @@ func lockInside(dir string) (f *os.File, holder string, err error) {
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 		defer f.Close()
 		if pid := posixHolder(f); pid > 0 {
-			return nil, fmt.Sprintf("pid %d that is no Hopwire%s", pid, advice), errInUse
+			return nil, fmt.Sprintf("pid %d that is no Hopwire%s", pid, advice), ErrInUse
 		}
-		return nil, cmp.Or(holderIn(f.Name()), "another process"+advice), errInUse
+		return nil, cmp.Or(holderIn(f.Name()), "another process"+advice), ErrInUse
 	}
 	if err != nil {
 		f.Close()
@@ -117,8 +117,8 @@ func flockHolder(d *os.File) (pid string) {
 	return ""
 }
 
-// locked asks for a lock as lockFile takes it, without taking it.
-func locked(name string) bool {
+// Locked asks for a lock as Lock takes it, without taking it.
+func Locked(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
 		return true

@@ -1,0 +1,224 @@
+package files
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Look gives the note of pebble's files, and what is not as it says; "" for nothing.
+func Look(fs vfs.FS, db string) (n Note, bad string, err error) {
+	n, inUse, err := readNote(fs, db)
+	if isFolder := (*folderError)(nil); errors.As(err, &isFolder) {
+		return n, isFolder.trouble().tell(), nil
+	}
+	if err != nil {
+		return n, "", err
+	}
+	found, err := troubles(fs, db, n, inUse)
+	if len(found) > 0 {
+		bad = found[0].tell()
+	}
+	return n, bad, err
+}
+
+// trouble is a file of pebble's that is not as it was noted.
+type trouble struct{ file, what string }
+
+func (t trouble) tell() string { return DB + "/" + t.file + " " + t.what }
+
+// folderError is of a note that is a folder.
+type folderError struct{ name string }
+
+func (e *folderError) Error() string { return e.trouble().tell() }
+
+func (e *folderError) trouble() trouble {
+	return trouble{e.name, "is a folder, and was a file that says how far the others are durable"}
+}
+
+// LacksTable reports whether what pebble says of the files that it finds is that a table is
+// missing, or has another length. There is no way to make it.
+func LacksTable(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "size mismatch") || strings.Contains(text, "sst") &&
+		strings.Contains(text, "file does not exist")
+}
+
+// IsDamage tells what pebble says of the files that it finds from an error of the system.
+func IsDamage(err error) bool {
+	return pebble.IsCorruptionError(err) || Missing(err) || errors.Is(err, pebble.ErrDBNotPristine) ||
+		errors.Is(err, pebble.ErrDBAlreadyExists) || strings.Contains(err.Error(), "size mismatch")
+}
+
+// troubles compares pebble's files with the note of them, the manifest first.
+func troubles(fs vfs.FS, db string, n Note, current string) ([]trouble, error) {
+	switch {
+	case current == "":
+		return unnamed(fs, db, n)
+	case n.current == "":
+		return nil, nil
+	case fileNumber(current) < fileNumber(n.current):
+		if _, err := fs.Stat(fs.PathJoin(db, n.current)); Missing(err) {
+			return []trouble{{n.current, "is missing, and " + current + ", which is older, is named as" +
+				" the list of the tables: " + DB + "/" + knownName + " is of a newer copy of the folder," +
+				" or the newer files were taken away"}}, nil
+		}
+		return []trouble{{n.current, "is the list of the tables, and " + current +
+			", which is older, is named as it"}}, nil
+	}
+	var out []trouble
+	for _, name := range slices.Sorted(maps.Keys(n.durable)) {
+		if strings.HasPrefix(name, manifestPrefix) && name != current {
+			continue
+		}
+		what, err := lookAt(fs, fs.PathJoin(db, name), name, n.durable[name])
+		if err != nil {
+			return nil, err
+		}
+		if what != "" {
+			out = append(out, trouble{name, what})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b trouble) int {
+		return strings.Compare(b.file[:1], a.file[:1]) // M before numbers
+	})
+	if len(out) == 0 || strings.HasPrefix(out[0].file, manifestPrefix) {
+		return out, nil
+	}
+	manifest, err := Read(fs, fs.PathJoin(db, current))
+	return unneeded(out, flushedBelow(manifest)), err
+}
+
+// unnamed tells of a folder in which nothing names the list of the tables. One that was begun to be
+// made, when the power went, has neither tables nor logs.
+func unnamed(fs vfs.FS, db string, n Note) ([]trouble, error) {
+	names, err := fs.List(db)
+	if Missing(err) {
+		return nil, nil
+	}
+	if n.current == "" && !slices.ContainsFunc(names, func(name string) bool {
+		return strings.HasSuffix(name, logSuffix) || strings.HasSuffix(name, ".sst")
+	}) {
+		return nil, err
+	}
+	return []trouble{{markerPrefix + "*", strings.TrimSuffix("is missing, which names the list of the"+
+		" tables, "+n.current, ", ")}}, err
+}
+
+// unneeded leaves out what is wrong with logs below a number: the tables have what they say.
+func unneeded(found []trouble, below uint64) []trouble {
+	return slices.DeleteFunc(found, func(t trouble) bool { return isFlushed(t.file, below) })
+}
+
+// isFlushed reports whether a file is a log below a number.
+func isFlushed(name string, below uint64) bool {
+	return strings.HasSuffix(name, logSuffix) && uint64(fileNumber(name)) < below
+}
+
+// What a record of a manifest begins with that says which logs are still needed, and what may be
+// before it: the name of the order of keys. Each is followed by its value.
+const (
+	tagComparator = 1
+	tagLogNumber  = 2
+)
+
+// flushedBelow gives the number below which no log is needed, as a manifest says as far as it can
+// be read: pebble reads it as far.
+func flushedBelow(manifest []byte) (below uint64) {
+	for _, rec := range records(manifest) {
+		below = max(below, logNumberOf(rec))
+	}
+	return below
+}
+
+// records gives the records of a manifest up to what cannot be read.
+func records(manifest []byte) (out [][]byte) {
+	var rec []byte
+	for at := 0; at < len(manifest); {
+		b := manifest[at:min(len(manifest), at-at%chunkBlock+chunkBlock)]
+		c, v := chunkAt(b, 0)
+		switch v {
+		case blank:
+			c.size = len(b)
+		case whole:
+			if c.first {
+				rec = nil
+			}
+			if rec = append(rec, c.bytes...); c.last {
+				out = append(out, rec)
+			}
+		case ended, bad:
+			return out
+		}
+		at += c.size
+	}
+	return out
+}
+
+// logNumberOf gives what a record says of the logs, 0 for nothing.
+func logNumberOf(rec []byte) uint64 {
+	uvarint := func() uint64 {
+		x, n := binary.Uvarint(rec)
+		rec = rec[max(0, n):]
+		return x
+	}
+	tag := uvarint()
+	if tag == tagComparator {
+		rec = rec[min(uvarint(), uint64(len(rec))):]
+		tag = uvarint()
+	}
+	if tag != tagLogNumber {
+		return 0
+	}
+	return uvarint()
+}
+
+// lookAt says what is wrong with a file that was durable up to a length, "" for nothing.
+func lookAt(fs vfs.FS, path, name string, length int64) (string, error) {
+	f, err := fs.Open(path)
+	if Missing(err) {
+		return "is missing", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	at, ok, err := SoundTo(f, fileNumber(name), length)
+	if ok || err != nil {
+		return "", err
+	}
+	if info, err := f.Stat(); err == nil && info.Size() < length {
+		return fmt.Sprintf("has %d bytes, and had %d", info.Size(), length), nil
+	}
+	return fmt.Sprintf("is damaged at byte %d", at), nil
+}
+
+// currentManifest gives the name of the manifest in use, "" when nothing names one.
+func currentManifest(fs vfs.FS, db string) (string, error) {
+	names, err := fs.List(db)
+	if Missing(err) {
+		return "", nil
+	}
+	last := ""
+	for _, name := range names {
+		if strings.HasPrefix(name, markerPrefix) {
+			last = max(last, name) // their numbers have six digits
+		}
+	}
+	return manifestOf(last), err
+}
+
+// fileNumber gives the number that chunks of a log have in them: 000009.log. For manifests, which
+// have none there, it tells which is the newer.
+func fileNumber(name string) uint32 {
+	digits := strings.TrimSuffix(strings.TrimPrefix(name, manifestPrefix), logSuffix)
+	n, _ := strconv.ParseUint(digits, 10, 64)
+	return uint32(n) //nolint:gosec // of a log's number chunks have the lower half
+}
