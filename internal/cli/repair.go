@@ -63,7 +63,7 @@ func tellRepaired(out io.Writer, r *hopwire.Repaired) {
 		terminal.Fprintln(out, ": nothing to repair")
 		return
 	}
-	copied, lost, whole, unknown := int64(0), int64(0), 0, r.Cut
+	copied, lost, whole, unknown := int64(0), r.Dropped, 0, r.Cut
 	terminal.Fprintln(out)
 	for i := range r.Destinations {
 		d := &r.Destinations[i]
@@ -73,10 +73,10 @@ func tellRepaired(out io.Writer, r *hopwire.Repaired) {
 			unknown = true
 			terminal.Fprintf(out, "  %s: %s copied; how many there were is not known, as its header"+
 				" could not be read\n", d.Name(), plural.Of(d.Copied, "message"))
-		case d.Lost > 0:
-			lost += d.Lost
-			terminal.Fprintf(out, "  %s: %s copied, %d could not be read\n", d.Name(),
-				plural.Of(d.Copied, "message"), d.Lost)
+		case d.Lost > 0 || d.More:
+			lost, unknown = lost+d.Lost, unknown || d.More
+			terminal.Fprintf(out, "  %s: %s copied, %s could not be read\n", d.Name(),
+				plural.Of(d.Copied, "message"), atLeast(d.Lost, d.More))
 		default:
 			whole++
 		}
@@ -95,16 +95,20 @@ func tellRepaired(out io.Writer, r *hopwire.Repaired) {
 		terminal.Fprintf(out, "  %s whole%s\n", plural.Form(whole, "1 destination is", fmt.Sprintf(
 			"%d destinations are", whole)), but)
 	}
-	unread := fmt.Sprintf("%d could not be read", lost)
-	switch {
-	case unknown && lost == 0:
+	unread := atLeast(lost, unknown) + " could not be read"
+	if unknown && lost == 0 {
 		unread = "how many could not be read is not known"
-	case unknown:
-		unread = fmt.Sprintf("%d or more could not be read", lost)
 	}
 	terminal.Fprintf(out, "  in all %s copied, %s\n", plural.Of(copied, "message"), unread)
 	terminal.Fprintf(out, "  the store from before (%d MiB) is in %s; when nobody needs it any more:"+
 		" rm -r %s\n", (r.KeptBytes+1<<20-1)>>20, r.Kept, quoted(r.Kept))
+}
+
+func atLeast(n int64, more bool) string {
+	if more {
+		return fmt.Sprintf("%d or more", n)
+	}
+	return fmt.Sprint(n)
 }
 
 // quoted gives a path as a POSIX shell takes it for one word that is no option.

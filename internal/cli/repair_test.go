@@ -87,6 +87,8 @@ func TestARepairDoesNotCountWhatIsNotKnown(t *testing.T) {
 		"in all 0 messages copied, how many could not be read is not known": {Cut: true},
 		"in all 4 messages copied, 2 or more could not be read": {Cut: true,
 			Destinations: []disk.RepairedDestination{of(3, 2, false), of(1, 0, false)}},
+		"in all 7 messages copied, 403 or more could not be read": {Dropped: 400,
+			Destinations: []disk.RepairedDestination{{Copied: 7, Lost: 3, More: true}}},
 	} {
 		r.Kept = "db.damaged-x"
 		var out strings.Builder

@@ -2,7 +2,7 @@ package disk
 
 import (
 	"cmp"
-	"math/big"
+	"math"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -35,47 +35,36 @@ func (p *pager) skip(st *store.Stored) error {
 	return err
 }
 
-// behind gives the first place behind damage that begins at from and ends at to at the latest.
+// behind gives the first place behind damage that begins at from and ends at to at the latest; can
+// tells whether a place can be read.
 func behind(from, to uint64, can func(at uint64) (bool, error)) (uint64, error) {
-	far, err := farBehind(new(big.Int).SetUint64(to-from), func(far *big.Int) (bool, error) {
-		return can(from + far.Uint64())
-	})
-	if err != nil {
-		return 0, err
-	}
-	return from + far.Uint64(), nil
-}
-
-// farBehind gives how far behind damage what can be read begins, n at the most; can tells whether
-// that is so at a distance.
-func farBehind(n *big.Int, can func(far *big.Int) (bool, error)) (*big.Int, error) {
-	bad, good := new(big.Int), n
-	for step := big.NewInt(1); step.Cmp(n) < 0; step = new(big.Int).Lsh(step, 1) {
-		ok, err := can(step)
+	bad, good := from, to
+	for step := uint64(1); step < to-from; step *= 2 {
+		ok, err := can(from + step)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		if ok {
-			good = step
+			good = from + step
 			break
 		}
-		bad = step
-	}
-	for {
-		half := new(big.Int).Sub(good, bad)
-		if half.Rsh(half, 1).Sign() == 0 {
-			return good, nil
+		bad = from + step
+		if step > math.MaxUint64/2 {
+			break
 		}
-		mid := half.Add(half, bad)
+	}
+	for good-bad > 1 {
+		mid := bad + (good-bad)/2
 		switch ok, err := can(mid); {
 		case err != nil:
-			return nil, err
+			return 0, err
 		case ok:
 			good = mid
 		default:
 			bad = mid
 		}
 	}
+	return good, nil
 }
 
 // readable reports whether what an iterator begins with can be read, and closes it.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -29,18 +30,21 @@ func (r *repair) mend() error {
 	if err := r.dropOlder(); err != nil {
 		return err
 	}
-	r.tellTails()
-	r.tellBeneath()
+	r.tellLost()
 	r.tellKinds()
-	ids := slices.SortedFunc(maps.Keys(r.old.headers), func(a, b store.DestID) int {
-		ha, hb := r.old.headers[a], r.old.headers[b]
+	ids := slices.SortedFunc(maps.Keys(r.headers), func(a, b store.DestID) int {
+		ha, hb := r.headers[a], r.headers[b]
 		return cmp.Or(cmp.Compare(turnOf(&ha), turnOf(&hb)), cmp.Compare(a, b))
 	})
 	for _, id := range ids {
-		if err := r.mendDest(r.old.headers[id]); err != nil {
+		if err := r.mendDest(r.headers[id]); err != nil {
 			return err
 		}
 	}
+	slices.SortFunc(r.told.Destinations, func(a, b RepairedDestination) int {
+		return cmp.Or(strings.Compare(nameOf(&a.Header), nameOf(&b.Header)),
+			cmp.Compare(a.Header.ID, b.Header.ID))
+	})
 	return r.dropOrphans()
 }
 
@@ -59,16 +63,16 @@ func turnOf(h *store.Header) int {
 // dropOlder leaves one destination of each name, the newest: the others were removed before it was
 // made.
 func (r *repair) dropOlder() error {
-	all := store.Older(maps.Values(r.old.headers))
+	all := store.Older(maps.Values(r.headers))
 	for _, older := range slices.Sorted(maps.Keys(all)) {
-		h := r.old.headers[older]
+		h := r.headers[older]
 		r.told.Others = append(r.told.Others, fmt.Sprintf("%s was removed and made anew, and its removal"+
 			" is lost; messages from before it, left out: %d", nameOf(&h), r.counts[older]))
+		r.told.Dropped += r.counts[older]
 		if err := r.dropAll(older); err != nil {
 			return err
 		}
-		delete(r.old.headers, older)
-		r.dropped = true
+		delete(r.headers, older)
 	}
 	return nil
 }
@@ -78,7 +82,7 @@ func (r *repair) dropOlder() error {
 func (r *repair) remake() error {
 	r.made = map[store.DestID]bool{}
 	ids := slices.Collect(maps.Keys(r.counts))
-	err := r.old.each([]byte{kindTerms}, []byte{kindTerms + 1}, func(key, _ []byte) error {
+	err := r.eachNew([]byte{kindTerms}, []byte{kindTerms + 1}, func(key, _ []byte) error {
 		if id := destOf(key); r.counts[id] == 0 {
 			ids = append(ids, id)
 		}
@@ -91,7 +95,7 @@ func (r *repair) remake() error {
 		return cmp.Or(cmp.Compare(min(1, r.counts[b]), min(1, r.counts[a])), cmp.Compare(a, b))
 	})
 	for _, id := range ids {
-		if _, known := r.old.headers[id]; known {
+		if _, known := r.headers[id]; known {
 			continue
 		}
 		h, err := r.remadeHeader(id)
@@ -108,20 +112,21 @@ func (r *repair) remake() error {
 			}
 			r.told.Others = append(r.told.Others, fmt.Sprintf("of %s, messages could not be copied: %d",
 				what, r.counts[id]))
+			r.told.Dropped += r.counts[id]
 			if err := r.dropAll(id); err != nil {
 				return err
 			}
 			continue
 		}
-		r.old.headers[id], r.made[id] = *h, true
+		r.headers[id], r.made[id] = *h, true
 	}
 	return nil
 }
 
 func (r *repair) remadeHeader(id store.DestID) (h *store.Header, err error) {
 	h = &store.Header{ID: id}
-	terms, err := r.old.s.get(r.old.s.db, destKey(nil, kindTerms, id))
-	if err != nil && message.KindOf(err) != message.Corrupt {
+	terms, err := r.get(destKey(nil, kindTerms, id))
+	if err != nil {
 		return nil, err
 	}
 	if t, err := decodeTerms(terms); err == nil {
@@ -152,7 +157,7 @@ func (r *repair) remadeHeader(id store.DestID) (h *store.Header, err error) {
 	h.DeliveredBelow = h.Reserved
 	if h.Reserved == 0 { // it has no messages: the next is the next of a log
 		h.Reserved = 1
-		for _, l := range r.old.headers {
+		for _, l := range r.headers {
 			if l.IsLog() {
 				h.Reserved = max(h.Reserved, l.Reserved)
 			}
@@ -178,7 +183,7 @@ func (r *repair) unnamed(id store.DestID) (what string, err error) {
 		if err != nil {
 			return nil //nolint:nilerr // another tells
 		}
-		if h, known := r.old.headers[source]; known {
+		if h, known := r.headers[source]; known {
 			what = "a durable subscription of " + h.Destination.String() + " that nothing names"
 		}
 		return nil
@@ -221,9 +226,6 @@ func (r *repair) dropAll(id store.DestID) error {
 
 // dropOrphans removes what is left of messages that were lost.
 func (r *repair) dropOrphans() error {
-	if !r.lostLogs() {
-		return nil
-	}
 	if err := r.write(1); err != nil { // what was removed
 		return err
 	}
@@ -254,17 +256,17 @@ func (r *repair) dropOrphans() error {
 	return r.write(1)
 }
 
-func (r *repair) get(key []byte) ([]byte, error) { return r.old.s.get(r.to, key) }
+func (r *repair) get(key []byte) ([]byte, error) { return r.s.get(r.to, key) }
 
 // mendDest makes a destination whole, and writes its header.
 func (r *repair) mendDest(h store.Header) error {
-	d := RepairedDestination{Header: h, Copied: r.counts[h.ID], Made: r.made[h.ID]}
+	d := RepairedDestination{Header: h, Made: r.made[h.ID] || r.stale[h.ID], More: r.unsure[h.ID]}
 	role := roleOf(&h)
-	if d.Copied != h.Count && role != log || d.Made || role == subscription && r.lostLogs() ||
-		r.lacks(kindExpiry, kindBody, kindCount, kindPiece) {
-		if err := r.recount(&d, role); err != nil {
-			return err
-		}
+	if r.stale[h.ID] { // it is an older one
+		d.Header.DeliveredBelow = max(d.Header.DeliveredBelow, d.Header.Reserved)
+	}
+	if err := r.recount(&d, role); err != nil {
+		return err
 	}
 	if d.Lost = max(0, h.Count-d.Copied); d.Made {
 		d.Lost = -1
@@ -311,19 +313,6 @@ func (r *repair) dropAcks(h *store.Header) error {
 	return nil
 }
 
-// lostLogs reports whether references may be to messages that are not there.
-func (r *repair) lostLogs() bool {
-	return r.dropped || r.lacks(kindMessage, kindBody, kindCount, kindPiece, kindHeader)
-}
-
-// lostOf reports whether any record of one of the kinds may be lost, with or without a trace.
-func (r *repair) lostOf(kinds ...byte) bool {
-	return r.told.Cut || r.old.lostOf(kinds...)
-}
-
-// lacks is lostOf, or that messages were found which damage hid: what else they have may be ended.
-func (r *repair) lacks(kinds ...byte) bool { return r.old.under > 0 || r.lostOf(kinds...) }
-
 // recount goes through the messages of a destination, removes those that are not whole, and counts
 // the others.
 func (r *repair) recount(d *RepairedDestination, role role) error {
@@ -364,7 +353,7 @@ func (r *repair) recount(d *RepairedDestination, role role) error {
 		}
 		h.Count, h.Bytes, d.Copied = h.Count+1, h.Bytes+m.Size()+int64(size), d.Copied+1
 		key := expiryKey(nil, store.ExpiredRef{Expiration: m.Expiration, Dest: h.ID, Seq: seq})
-		if m.Expiration == 0 || role == log || role == prepared || !r.told.Cut && !r.old.lost(key) {
+		if m.Expiration == 0 || role == log || role == prepared {
 			return nil
 		}
 		if there, err := r.get(key); err != nil || there != nil {
@@ -393,10 +382,10 @@ func (r *repair) remove(id store.DestID, seq store.Seq, expiration int64) error 
 func (r *repair) hasBody(id store.DestID, seq store.Seq, rec []byte, size uint64) (bool, error) {
 	flags, _ := binary.Uvarint(rec[1:])
 	switch {
-	case flags&flagBodyApart != 0 && r.lacks(kindBody):
+	case flags&flagBodyApart != 0:
 		body, err := r.get(seqKey(nil, kindBody, id, seq))
 		return uint64(len(body)) == size, err
-	case flags&flagPieces != 0 && r.lacks(kindCount, kindPiece):
+	case flags&flagPieces != 0:
 		value, err := r.get(seqKey(nil, kindCount, id, seq))
 		if err != nil || value == nil {
 			return false, err

@@ -15,6 +15,13 @@ import (
 // compactions. Those that such a one has that stays at damage are among them.
 const stopWritesAt = 200
 
+// How many memtables may wait for the disk before changes do. A volatile store has no ballast, and
+// on a full disk its changes are removals, as what puts is refused: a million take about 100 MiB.
+const (
+	memTables         = 4
+	volatileMemTables = 256
+)
+
 // pebbleOptions are the rules of the package comment as pebble knows them.
 func (s *Store) pebbleOptions(fs patient.FS) *pebble.Options {
 	o := &pebble.Options{
@@ -23,13 +30,16 @@ func (s *Store) pebbleOptions(fs patient.FS) *pebble.Options {
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		CacheSize:                   s.opts.CacheBytes,
 		MemTableSize:                uint64(s.opts.MemTableBytes),
-		MemTableStopWritesThreshold: 4,
+		MemTableStopWritesThreshold: memTables,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       stopWritesAt,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		FlushDelayDeleteRange:       10 * time.Second, // so that deleted messages free the disk
 		Logger:                      logger{s},
 		EventListener:               s.listener(),
+	}
+	if s.opts.Volatile {
+		o.MemTableStopWritesThreshold = volatileMemTables
 	}
 	o.Experimental.CompactionScheduler = s.schedule
 	o.Local.ReadaheadConfig = objstorageprovider.NewReadaheadConfig()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +27,7 @@ type Repaired struct {
 	KeptBytes    int64
 	Destinations []RepairedDestination // those that have, or had, messages; by name
 	Others       []string              // what else could not be read
+	Dropped      int64                 // messages that were read, and are not there: Others tells why
 	Cut          bool                  // writes may be lost, and nothing tells of which
 }
 
@@ -36,7 +36,8 @@ type RepairedDestination struct {
 	Header store.Header // as it is now
 	Copied int64
 	Lost   int64 // that could not be read; of a destination that is Made anew, -1: nobody knows
-	Made   bool  // its header could not be read, and was made of its messages
+	More   bool  // more may be lost: some of those that were copied may have been consumed before
+	Made   bool  // its header could not be read, or is an older one, and was made of its messages
 }
 
 // RepairOptions says what is repaired.
@@ -91,21 +92,26 @@ type repair struct {
 	fs     vfs.FS
 	failed chan error
 
-	old   *salvage
 	seen  *files.Mended // the folder as it can be read
+	s     *Store        // reads records
 	to    *pebble.DB
 	known *files.Known // of to
 	b     *pebble.Batch
 	told  Repaired
 
 	pattern  *files.Pattern
+	tables   []files.Table // the oldest first
+	logs     []string
+	lost     []lostSpan
 	tailless []lostTable
 
-	counts map[store.DestID]int64 // of messages that were copied
-	made   map[store.DestID]bool
-	format int
-
-	dropped bool // destinations whose removal was lost
+	headers map[store.DestID]store.Header
+	counts  map[store.DestID]int64 // of messages that were copied
+	made    map[store.DestID]bool  // of what their messages say
+	stale   map[store.DestID]bool  // a newer header may be lost
+	unsure  map[store.DestID]bool  // what is there of messages may be what a lost block had deleted
+	has     map[byte]bool          // kinds of which there are records
+	format  int
 }
 
 func (r *repair) run() (err error) {
@@ -121,37 +127,19 @@ func (r *repair) run() (err error) {
 	}
 	r.seen, r.told.Others = mended, told
 	r.told.Cut = mended.Cut
-	from, err := r.open(files.DB, true)
-	if err != nil {
+	r.s = &Store{opts: r.o, failed: make(chan struct{})}
+	if damaged, err := r.find(); err != nil || !damaged {
 		return err
 	}
-	damaged, err := r.lookAtTables(from)
-	if len(r.tailless) > 0 && err == nil {
-		if err := from.Close(); err != nil {
-			return r.error(err)
-		}
-		if from, err = r.open(files.DB, true); err != nil {
-			return err
-		}
-	}
-	s := &Store{opts: r.o, db: from, failed: make(chan struct{})}
-	r.old = &salvage{s: s, ended: r.ctx.Err, asks: mostAsks,
-		beneath: func(lo, hi []byte) (map[string][]byte, error) { return r.beneath(from, lo, hi) }}
-	if err == nil && !damaged && len(r.told.Others) == 0 {
-		damaged, err = r.old.hasTwins()
-	}
-	if err != nil || !damaged && len(r.told.Others) == 0 {
-		return errors.Join(err, from.Close())
-	}
-	return errors.Join(r.replace(), from.Close())
+	return r.replace()
 }
 
-// replace does what is left once the old tables are open, of which some are damaged.
+// replace does what is left once it is known what can be read of the old tables.
 func (r *repair) replace() (err error) {
 	if err := r.hasRoom(); err != nil {
 		return err
 	}
-	if r.to, err = r.open(files.New, false); err != nil {
+	if r.to, err = r.openNew(); err != nil {
 		return err
 	}
 	r.b = r.to.NewBatch()
@@ -175,8 +163,6 @@ func (r *repair) replace() (err error) {
 	return nil
 }
 
-var lastKey = []byte{0xff}
-
 func (r *repair) path(name string) string { return r.fs.PathJoin(r.o.Dir, name) }
 
 func (r *repair) error(err error) error {
@@ -186,45 +172,57 @@ func (r *repair) error(err error) error {
 	return message.Errorf(message.Unavailable, "store %s: cannot repair it: %w", r.o.Dir, oneLine{err})
 }
 
-// open opens the old tables, or new ones.
-func (r *repair) open(name string, old bool) (*pebble.DB, error) {
+// openOld opens the old tables; nil when nothing tells which these are.
+func (r *repair) openOld() (*pebble.DB, error) {
+	if r.seen.ListCut {
+		return nil, nil
+	}
+	db, err := r.open(files.DB, r.seen, func(o *pebble.Options) {
+		o.ReadOnly, o.ErrorIfNotExists = true, true
+	})
+	if err != nil && files.IsDamage(err) {
+		r.told.Cut = r.told.Cut || files.LacksTable(err)
+		r.told.Others = append(r.told.Others, oneLined(err.Error()))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, r.error(err)
+	}
+	return db, nil
+}
+
+// openNew makes new tables.
+func (r *repair) openNew() (*pebble.DB, error) {
+	db, err := r.open(files.New, r.fs, func(o *pebble.Options) { o.DisableWAL = true })
+	if err != nil {
+		return nil, r.error(err)
+	}
+	return db, nil
+}
+
+func (r *repair) open(name string, fs vfs.FS, change func(*pebble.Options)) (*pebble.DB, error) {
 	s := &Store{opts: r.o, failed: make(chan struct{}),
 		schedule: patient.NewSchedule(func() int { return 0 })}
 	s.opts.OnFatal = r.broken
 	s.opts.MemTableBytes = defaultMemTable
-	fs := r.fs
-	if old {
-		fs = r.seen
-	}
 	s.fs = patient.Hasty(fs, r.broken)
 	po := s.pebbleOptions(s.fs)
-	if po.ReadOnly = old; old {
-		po.ErrorIfNotExists = true
-	} else {
-		po.DisableWAL = true
-	}
-	if !old {
+	if change(po); !po.ReadOnly {
 		err := files.MakeDir(s.fs, r.path(name))
 		if err == nil {
 			r.known, err = files.OpenKnown(s.fs, r.path(name), files.Note{})
 		}
 		if err != nil {
-			return nil, r.error(err)
+			return nil, err
 		}
 		s.fs.Known = r.known
 		po.FS = s.fs
 	}
 	db, err := pebble.Open(r.path(name), po)
-	switch {
-	case err != nil && (!old || !files.IsDamage(err)):
-		return nil, r.error(err)
-	case err != nil:
-		return nil, message.Errorf(message.Corrupt, "store %s: what tells of its tables is damaged, or a"+
-			" table is missing, and nothing can be copied: put a copy of the folder from before the damage"+
-			" in its place: %s", r.o.Dir, strings.Join(append(r.told.Others, oneLined(err.Error())), "; "))
+	if err == nil {
+		s.schedule.Begin()
 	}
-	s.schedule.Begin()
-	return db, nil
+	return db, err
 }
 
 // broken ends the repair.
@@ -240,9 +238,21 @@ const roomBeside = 64 << 20
 
 // hasRoom refuses what the disk may be too small for.
 func (r *repair) hasRoom() error {
-	m := r.old.s.db.Metrics()
-	need := m.Total().TablesSize + int64(m.WAL.Size) + roomBeside
-	r.told.KeptBytes = int64(m.DiskSpaceUsage())
+	names, err := r.fs.List(r.path(files.DB))
+	if err != nil {
+		return r.error(err)
+	}
+	need := int64(roomBeside)
+	for _, name := range names {
+		info, err := r.fs.Stat(r.fs.PathJoin(r.path(files.DB), name))
+		if err != nil {
+			continue // it was removed meanwhile, or cannot be read either
+		}
+		r.told.KeptBytes += info.Size()
+		if strings.HasSuffix(name, tableSuffix) || strings.HasSuffix(name, ".log") {
+			need += info.Size()
+		}
+	}
 	usage, err := r.fs.GetDiskUsage(r.o.Dir)
 	if err != nil {
 		return r.error(err)
@@ -274,44 +284,6 @@ func (r *repair) write(most int) error {
 	return nil
 }
 
-// copy copies all that can be read but headers and terms, which mend writes.
-func (r *repair) copy() error {
-	if err := r.old.readHeaders(); err != nil {
-		return err
-	}
-	r.counts = map[store.DestID]int64{}
-	take := func(key, value []byte) error {
-		if key[0] == kindMessage && len(key) == seqKeySize {
-			r.counts[destOf(key)]++
-		}
-		return r.put(key, value)
-	}
-	for _, part := range [][2][]byte{{{0}, {kindHeader}}, {{kindHeader + 1}, {kindTerms}},
-		{{kindTerms + 1}, lastKey}} {
-		if err := r.old.each(part[0], part[1], take); err != nil {
-			return err
-		}
-	}
-	for _, name := range r.metas {
-		key := metaKey(name)
-		if !r.old.lost(key) {
-			continue
-		}
-		value, err := r.old.s.get(r.old.s.db, key)
-		if message.KindOf(err) == message.Corrupt {
-			r.told.Others = append(r.told.Others, "the fact "+name+" could not be read")
-			continue
-		}
-		if err == nil && value != nil {
-			err = r.put(key, value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return r.write(1)
-}
-
 // tellKinds tells what may be lost of records that are not told of one by one.
 func (r *repair) tellKinds() {
 	for _, x := range []struct {
@@ -334,11 +306,7 @@ func (r *repair) tellKinds() {
 
 // tell notes what became of a destination.
 func (r *repair) tell(d RepairedDestination) {
-	at, _ := slices.BinarySearchFunc(r.told.Destinations, d, func(a, b RepairedDestination) int {
-		return cmp.Or(strings.Compare(nameOf(&a.Header), nameOf(&b.Header)),
-			cmp.Compare(a.Header.ID, b.Header.ID))
-	})
-	r.told.Destinations = slices.Insert(r.told.Destinations, at, d)
+	r.told.Destinations = append(r.told.Destinations, d)
 }
 
 // nameOf names a destination for people.

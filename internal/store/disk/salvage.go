@@ -2,335 +2,311 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
-	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"hopwire/internal/message"
 	"hopwire/internal/store"
+	"hopwire/internal/store/disk/files"
 )
 
-// salvage reads a damaged store. An iterator that comes to a damaged block ends; where it can be
-// read again behind that is searched for as damage.go does, with keys taken as numbers. Such a gap
-// hides more than the block has: newer records of the same keys, and others between them, that lie
-// in other tables. Those are asked for one by one where their keys can be listed.
-type salvage struct {
-	s       *Store       // whose db is read
-	ended   func() error // whether nobody waits any more
-	headers map[store.DestID]store.Header
-	gaps    []gap                                          // sorted for each kind
-	asks    int                                            // that may still be made for keys in gaps
-	beneath func(lo, hi []byte) (map[string][]byte, error) // what damaged blocks hide; nil nothing
-	under   int64                                          // messages that were taken of that
-}
-
-// gap is a range of keys [lo, hi) of which nothing can be read.
-type gap struct{ lo, hi []byte }
-
-// mostAsks bounds how many keys in gaps are asked for, each for some 10 µs.
-const mostAsks = 3_000_000
-
-// lost reports whether a key lies in a gap.
-func (v *salvage) lost(key []byte) bool {
-	return slices.ContainsFunc(v.gaps, func(g gap) bool {
-		return bytes.Compare(key, g.lo) >= 0 && bytes.Compare(key, g.hi) < 0
-	})
-}
-
-// lostOf reports whether any record of one of the kinds may be lost.
-func (v *salvage) lostOf(kinds ...byte) bool {
-	return slices.ContainsFunc(kinds, func(kind byte) bool { return len(v.gapsOf(kind)) > 0 })
-}
-
-// gapsOf gives the parts of gaps that have keys of a kind.
-func (v *salvage) gapsOf(kind byte) (out []gap) {
-	for _, g := range v.gaps {
-		if lo, hi := clip(g, kind); bytes.Compare(lo, hi) < 0 {
-			out = append(out, gap{lo, hi})
-		}
-	}
-	return out
-}
-
-func clip(g gap, kind byte) (lo, hi []byte) {
-	lo, hi = g.lo, g.hi
-	if first := []byte{kind}; bytes.Compare(lo, first) < 0 {
-		lo = first
-	}
-	if last := []byte{kind + 1}; bytes.Compare(hi, last) > 0 {
-		hi = last
-	}
-	return lo, hi
-}
-
-// each gives f all that can be read of [lo, hi), in order but for what was hidden by gaps.
-func (v *salvage) each(lo, hi []byte, f func(key, value []byte) error) error {
-	for bytes.Compare(lo, hi) < 0 {
-		read, err := v.until(lo, hi, f)
-		if err == nil || !pebble.IsCorruptionError(err) {
-			return err
-		}
-		to, err := v.gapEnd(read, hi)
-		if err != nil {
-			return err
-		}
-		if err := v.ask(gap{read, to}, f); err != nil {
-			return err
-		}
-		lo = to
-	}
-	return nil
-}
-
-// until reads until it comes to damage, which begins at the key that it gives.
-func (v *salvage) until(lo, hi []byte, f func(key, value []byte) error) (at []byte, err error) {
-	it, err := v.s.db.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
-	if err != nil {
-		return lo, err
-	}
-	defer it.Close()
-	at = append([]byte(nil), lo...)
-	for ok := it.First(); ok; ok = it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return append(at[:0], it.Key()...), err
-		}
-		if err := f(it.Key(), value); err != nil {
-			return nil, err
-		}
-		at = append(append(at[:0], it.Key()...), 0)
-	}
-	return at, it.Error()
-}
-
-// keyWidth is how many bytes of a key are looked at to find the end of a gap.
-const keyWidth = 96
-
-// widths are the lengths of keys, of kinds of which all have one length.
-var widths = map[byte]int{kindBody: seqKeySize, kindCount: seqKeySize, kindFacts: seqKeySize,
-	kindMessage: seqKeySize, kindPiece: pieceKeySize, kindExpiry: expirySize, kindHeader: destKeySize}
-
-// gapEnd gives the first key behind damage at from, hi at the latest.
-func (v *salvage) gapEnd(from, hi []byte) ([]byte, error) {
-	if width := widths[from[0]]; width > 0 {
-		to, err := v.gapEndOf(from, hi, width)
-		if err != nil || len(to) > 0 && to[0] == from[0] {
-			return to, err
-		}
-	}
-	return v.gapEndOf(from, hi, keyWidth)
-}
-
-// gapEndOf gives the first key behind damage at from that has no more than width bytes, hi at the
-// latest.
-func (v *salvage) gapEndOf(from, hi []byte, width int) ([]byte, error) {
-	unit := new(big.Int).Lsh(big.NewInt(1), uint(8*(keyWidth-width)))
-	bad, end := numbered(from[:min(len(from), width)]), numbered(hi)
-	at := func(far *big.Int) *big.Int {
-		n := new(big.Int).Mul(far, unit)
-		return n.Add(n, bad)
-	}
-	units := new(big.Int).Sub(end, bad)
-	units.Add(units, unit).Sub(units, big.NewInt(1)).Div(units, unit) // one that is not whole, too
-	far, err := farBehind(units, func(far *big.Int) (bool, error) {
-		if err := v.ended(); err != nil {
-			return false, err
-		}
-		it, err := v.s.db.NewIter(&pebble.IterOptions{LowerBound: keyOf(at(far)), UpperBound: hi})
-		if err != nil {
-			return false, v.s.readError(err)
-		}
-		return v.s.readable(it)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if to := at(far); to.Cmp(end) < 0 {
-		return keyOf(to), nil
-	}
-	return hi, nil
-}
-
-// numbered takes the first keyWidth bytes of a key as a number.
-func numbered(key []byte) *big.Int {
-	wide := make([]byte, keyWidth)
-	copy(wide, key)
-	return new(big.Int).SetBytes(wide)
-}
-
-// keyOf is the first key with a number.
-func keyOf(n *big.Int) []byte {
-	return bytes.TrimRight(n.FillBytes(make([]byte, keyWidth)), "\x00")
-}
+// A damaged store is not read by way of pebble, whose iterators end at damage: its tables are looked
+// at one by one, and what whole blocks and logs have is merged. A block that is lost hides nothing
+// that others have: what it had replaced, or deleted, is there again, which is told.
 
 // kinds are those of records, in the order of keys.
 var kinds = []byte{kindMeta, kindReceipt, kindBody, kindCount, kindFacts, kindExpiry, kindHeader,
 	kindMessage, kindNumbers, kindPiece, kindMark, kindTerms}
 
-// ask gives f what there is of a gap, and notes the rest.
-func (v *salvage) ask(g gap, f func(key, value []byte) error) error {
-	for _, kind := range kinds {
-		lo, hi := clip(g, kind)
-		if bytes.Compare(lo, hi) >= 0 {
-			continue
-		}
-		q := &question{v: v, lo: lo, hi: hi, from: lo, f: f}
-		whole, err := v.list(kind, lo, hi, q.key)
-		if err == nil && !whole {
-			q.bad = true
-			err = q.unlisted()
-		}
-		if err != nil {
-			return err
-		}
-		if q.bad {
-			v.note(q.from, hi)
+// lostSpan is the keys of a block that is lost, of a table with changes up to a sequence number.
+type lostSpan struct {
+	files.Span
+	newest uint64
+}
+
+// lostTable is a table whose tail was damaged.
+type lostTable struct {
+	name   string
+	lo, hi []byte // its first and last key
+	bytes  int64  // in blocks that were not found
+	whole  bool   // all its records were found
+}
+
+const tableSuffix = ".sst"
+
+// find finds the tables and logs of the store, and looks at each. It reports whether anything is
+// damaged.
+func (r *repair) find() (damaged bool, err error) {
+	if r.pattern, err = files.NewPattern(r.ctx); err != nil {
+		return false, r.error(err)
+	}
+	from, err := r.openOld()
+	if err != nil {
+		return false, err
+	}
+	if from == nil {
+		return true, r.findAll()
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	levels, err := from.SSTables()
+	if err != nil {
+		return false, r.error(err)
+	}
+	for _, level := range slices.Backward(levels) { // what is above is newer
+		for i := range slices.Backward(level) {
+			t := &level[i]
+			bad, err := r.look(files.Table{
+				Path: r.fs.PathJoin(r.path(files.DB), t.BackingSSTNum.String()+tableSuffix),
+				Lo:   t.Smallest.UserKey, Hi: t.Largest.UserKey, Newest: uint64(t.LargestSeqNum)})
+			if err != nil {
+				return false, r.error(err)
+			}
+			damaged = damaged || bad
 		}
 	}
+	r.logs = r.seen.Logs()
+	if !damaged && len(r.told.Others) == 0 {
+		return r.hasTwins(from)
+	}
+	return true, nil
+}
+
+// findAll takes all tables and logs that the folder has, as nothing tells which are needed.
+func (r *repair) findAll() error {
+	names, err := r.fs.List(r.path(files.DB))
+	if err != nil {
+		return r.error(err)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) // by their numbers
+	})
+	for _, name := range names {
+		path := r.fs.PathJoin(r.path(files.DB), name)
+		switch {
+		case strings.HasSuffix(name, ".log"):
+			r.logs = append(r.logs, path)
+		case strings.HasSuffix(name, tableSuffix):
+			if _, err := r.look(files.Table{Path: path}); err != nil {
+				return r.error(err)
+			}
+		}
+	}
+	r.told.Others = append(r.told.Others, fmt.Sprintf("the list of the tables is not whole: all"+
+		" tables (%d) and logs (%d) that there are were taken; what was consumed, or removed, may come"+
+		" again", len(r.tables), len(r.logs)))
 	return nil
 }
 
-// question asks for keys of one kind in a gap, in order.
-type question struct {
-	v      *salvage
-	lo, hi []byte
-	f      func(key, value []byte) error
-	from   []byte            // what is below was found, or noted
-	bad    bool              // something from there on cannot be read
-	hidden map[string][]byte // by damaged blocks; nil until somebody asks
-}
-
-// key asks for one key.
-func (q *question) key(key []byte) error {
-	value, done, err := q.v.s.db.Get(key)
-	switch {
-	case err == nil:
-		err = errors.Join(q.f(key, value), done.Close())
-	case errors.Is(err, pebble.ErrNotFound):
-		err = nil
-	case pebble.IsCorruptionError(err):
-		var there bool
-		if there, err = q.beneath(key); !there {
-			q.bad = true
-			return err
-		}
-	}
-	if q.bad {
-		q.v.note(q.from, key)
-	}
-	q.from, q.bad = append(bytes.Clone(key), 0), false
-	return err
-}
-
-// beneath gives what a damaged block hides of a key, if it is known.
-func (q *question) beneath(key []byte) (there bool, err error) {
-	if err := q.look(); err != nil {
+// look looks at a table, which is read without its damaged blocks from then on.
+func (r *repair) look(t files.Table) (damaged bool, err error) {
+	file, err := r.seen.Open(t.Path)
+	if err != nil {
 		return false, err
 	}
-	value, there := q.hidden[string(key)]
-	if !there {
-		return false, nil
+	bad, tailless, err := r.pattern.Look(r.ctx, file, t.Path)
+	switch {
+	case err != nil:
+	case tailless:
+		err = r.mendTail(t)
+	case bad:
+		err = r.without(t)
 	}
-	if key[0] == kindMessage {
-		q.v.under++
+	if err == nil && t.Lo == nil {
+		t, err = r.pattern.Bounds(r.ctx, r.seen, t.Path)
 	}
-	return true, q.f(key, value)
+	r.tables = append(r.tables, t)
+	return bad || tailless, err
 }
 
-// look finds what damaged blocks hide of the gap.
-func (q *question) look() (err error) {
-	if q.hidden != nil || q.v.beneath == nil || !bytes.Contains([]byte(messageKinds), q.lo[:1]) {
-		return nil
+// without has the damaged blocks of a table be left out.
+func (r *repair) without(t files.Table) error {
+	file, err := r.seen.Open(t.Path)
+	if err != nil {
+		return err
 	}
-	q.hidden, err = q.v.beneath(q.lo, q.hi)
-	return err
+	if t.Lo == nil { // nothing is known of it
+		t.Lo, t.Hi, t.Newest = []byte{0}, []byte{0xff}, math.MaxUint64
+	}
+	tail, lost, err := r.pattern.Without(r.ctx, file, t.Lo, t.Hi)
+	if err != nil {
+		return err
+	}
+	r.seen.ShowTail(t.Path, tail)
+	for _, span := range lost {
+		r.lost = append(r.lost, lostSpan{span, t.Newest})
+	}
+	slices.SortFunc(r.lost, func(a, b lostSpan) int { return bytes.Compare(a.Lo, b.Lo) })
+	return nil
 }
 
-// unlisted gives what damaged blocks hide whose keys are in no list: pieces, and what is of
-// destinations whose headers cannot be read. All of the gap is noted.
-func (q *question) unlisted() error {
-	err := q.look()
-	for _, key := range slices.Sorted(maps.Keys(q.hidden)) {
-		_, known := q.v.headers[destOf([]byte(key))]
-		if known && q.v.asks > 0 && key[0] != kindPiece || err != nil {
+// mendTail shows a table with another tail.
+func (r *repair) mendTail(t files.Table) error {
+	data, err := files.Read(r.fs, t.Path)
+	if err != nil {
+		return err
+	}
+	tail, err := r.pattern.Mend(r.ctx, data, t.Hi)
+	if err != nil {
+		return err
+	}
+	lost := lostTable{name: r.fs.PathBase(t.Path), lo: t.Lo, hi: t.Hi, bytes: tail.Lost,
+		whole: tail.Whole}
+	r.tailless = append(r.tailless, lost)
+	r.told.Cut = r.told.Cut || !lost.whole
+	r.seen.ShowTail(t.Path, tail.Bytes)
+	return nil
+}
+
+// hasTwins reports whether two destinations have one name.
+func (r *repair) hasTwins(from pebble.Reader) (bool, error) {
+	headers, _, err := r.readHeaders(from)
+	return len(store.Older(maps.Values(headers))) > 0, err
+}
+
+// readHeaders reads all headers. Those that make no sense, or whose terms do not, are not among
+// them.
+func (r *repair) readHeaders(from pebble.Reader) (headers map[store.DestID]store.Header,
+	senseless []store.DestID, err error) {
+	headers = map[store.DestID]store.Header{}
+	it, err := from.NewIter(&pebble.IterOptions{LowerBound: []byte{kindHeader},
+		UpperBound: []byte{kindHeader + 1}})
+	if err != nil {
+		return nil, nil, err
+	}
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		if len(it.Key()) != destKeySize {
 			continue
 		}
-		value, done, no := q.v.s.db.Get([]byte(key))
+		id := destOf(it.Key())
+		h, no := decodeHeader(id, it.Value())
+		if no == nil {
+			no = r.s.joinTerms(from, &h)
+		}
 		switch {
 		case no == nil:
-			err = errors.Join(q.f([]byte(key), value), done.Close())
-		case pebble.IsCorruptionError(no):
-			_, err = q.beneath([]byte(key))
-		case !errors.Is(no, pebble.ErrNotFound):
+			headers[id] = h
+		case message.KindOf(no) == message.Unavailable:
 			err = no
+		default:
+			senseless = append(senseless, id)
 		}
 	}
-	return err
+	return headers, senseless, errors.Join(err, it.Close())
 }
 
-func (v *salvage) note(lo, hi []byte) {
-	v.gaps = append(v.gaps, gap{bytes.Clone(lo), bytes.Clone(hi)})
-}
-
-// list gives, in order, the keys of a kind that may be between two; it reports whether all.
-func (v *salvage) list(kind byte, lo, hi []byte, f func(key []byte) error) (whole bool, err error) {
-	first, last := destOf(lo), store.DestID(math.MaxUint64)
-	if hi[0] == kind {
-		last = destOf(hi)
+// copy copies all that whole blocks and logs have, and then reads the headers.
+func (r *repair) copy() error {
+	r.counts, r.stale = map[store.DestID]int64{}, map[store.DestID]bool{}
+	r.unsure, r.has = map[store.DestID]bool{}, map[byte]bool{}
+	metas := map[string]bool{}
+	lost := sweep{rest: r.lost}
+	err := r.pattern.Merge(r.ctx, r.seen, r.tables, r.logs, func(key, value []byte, seq uint64) error {
+		older := lost.at(key, seq)
+		r.has[key[0]] = true
+		switch {
+		case key[0] == kindMessage && len(key) == seqKeySize:
+			r.counts[destOf(key)]++
+			r.unsure[destOf(key)] = r.unsure[destOf(key)] || older
+		case key[0] == kindHeader && len(key) == destKeySize:
+			r.stale[destOf(key)] = older
+		case key[0] == kindMeta:
+			metas[string(key)] = !older
+		}
+		return r.put(key, value)
+	})
+	if err != nil {
+		return err
 	}
-	within := func(key []byte) error {
-		v.asks--
-		if err := v.ended(); err != nil {
+	for _, name := range r.metas {
+		key := metaKey(name)
+		if hidden := (&sweep{rest: r.lost}).at(key, 0); hidden && !metas[string(key)] {
+			r.told.Others = append(r.told.Others, "the fact "+name+" could not be read, or is an older one")
+		}
+	}
+	if err := r.write(1); err != nil {
+		return err
+	}
+	var senseless []store.DestID
+	if r.headers, senseless, err = r.readHeaders(r.to); err != nil {
+		return err
+	}
+	for _, id := range senseless {
+		if err := r.b.Delete(destKey(nil, kindHeader, id), nil); err != nil {
 			return err
 		}
-		if bytes.Compare(key, lo) < 0 || bytes.Compare(key, hi) >= 0 {
-			return nil
-		}
-		return f(key)
 	}
-	switch kind {
-	case kindHeader:
-		for n := store.DestID(0); n <= min(last-first, mostIDs) && v.asks > 0; n++ {
-			if err := within(destKey(nil, kind, first+n)); err != nil {
-				return false, err
-			}
-		}
-		return last-first <= mostIDs && v.asks > 0, nil
-	case kindBody, kindCount, kindFacts, kindMessage:
-	default:
-		return false, nil
-	}
-	for _, id := range slices.Sorted(maps.Keys(v.headers)) {
-		if id < first || id > last {
-			continue
-		}
-		h := v.headers[id]
-		from, to := h.Head, h.Reserved
-		if id == first {
-			from = max(from, tailOf(lo))
-		}
-		if id == last {
-			to = min(to, tailOf(hi)+1)
-		}
-		for seq := from; seq < to && v.asks > 0; seq++ {
-			if err := within(seqKey(nil, kind, id, seq)); err != nil {
-				return false, err
-			}
-		}
-	}
-	return v.asks > 0 && !v.lostOf(kindHeader), nil
+	return r.write(1)
 }
 
-// mostIDs bounds how many numbers of destinations are asked for in one gap. They are given out one
-// by one.
-const mostIDs = 50_000
+// sweep goes through keys in their order, beside lost blocks in that of their first keys.
+type sweep struct{ rest, open []lostSpan }
 
-// destOf gives the destination of a key that may be short, as the end of a gap is.
+// at reports whether a lost block may have a newer record of a key.
+func (w *sweep) at(key []byte, seq uint64) (newer bool) {
+	for len(w.rest) > 0 && bytes.Compare(w.rest[0].Lo, key) <= 0 {
+		w.open = append(w.open, w.rest[0])
+		w.rest = w.rest[1:]
+	}
+	w.open = slices.DeleteFunc(w.open, func(s lostSpan) bool { return bytes.Compare(s.Hi, key) <= 0 })
+	return slices.ContainsFunc(w.open, func(s lostSpan) bool { return s.newest >= seq })
+}
+
+// lostOf reports whether any record of one of the kinds may be lost: a block that goes on beyond a
+// kind of which there is nothing is taken to have none.
+func (r *repair) lostOf(kinds ...byte) bool {
+	return r.told.Cut || slices.ContainsFunc(kinds, func(kind byte) bool {
+		return slices.ContainsFunc(r.lost, func(s lostSpan) bool {
+			return s.Lo[0] == kind || s.Hi[0] == kind || s.Lo[0] < kind && kind < s.Hi[0] && r.has[kind]
+		})
+	})
+}
+
+// tellLost tells of blocks that were lost, and of tables with damaged tails.
+func (r *repair) tellLost() {
+	if n := len(r.lost); n > 0 {
+		r.told.Others = append(r.told.Others, fmt.Sprintf("damaged places in tables: %d; what they say"+
+			" was consumed, or removed, may come again", n))
+	}
+	for _, t := range r.tailless {
+		what := "all of its blocks were found"
+		if !t.whole {
+			what = fmt.Sprintf("%d bytes of it could not be read", max(0, t.bytes))
+			if t.lo != nil {
+				what += "; its records are from " + r.where(t.lo) + " to " + r.where(t.hi)
+			}
+			what += ": of these some may be lost, and what they ended may come again"
+		}
+		r.told.Others = append(r.told.Others, fmt.Sprintf(
+			"%s/%s: what leads to its blocks is damaged; %s", files.DB, t.name, what))
+	}
+}
+
+// where tells of what a key is, for people.
+func (r *repair) where(key []byte) string {
+	what := map[byte]string{kindMeta: "facts", kindReceipt: "receipts of ", kindMark: "receipts of ",
+		kindExpiry: "expirations", kindHeader: "the header of ", kindNumbers: "numbers of producers of ",
+		kindTerms: "the terms of "}[key[0]]
+	switch {
+	case key[0] == kindMeta || key[0] == kindExpiry:
+		return what
+	case what == "":
+		what = fmt.Sprintf("message %d of ", tailOf(key))
+	}
+	if h, known := r.headers[destOf(key)]; known {
+		return what + nameOf(&h)
+	}
+	return what + "a destination that nothing names"
+}
+
+// destOf gives the destination of a key that may be short.
 func destOf(key []byte) store.DestID {
 	var wide [8]byte
 	if len(key) > 0 {
@@ -346,31 +322,4 @@ func tailOf(key []byte) store.Seq {
 		copy(wide[:], key[destKeySize:])
 	}
 	return store.Seq(binary.BigEndian.Uint64(wide[:]))
-}
-
-// readHeaders reads all headers that can be read. Those whose terms cannot be read are not among
-// them.
-func (v *salvage) readHeaders() error {
-	v.headers = map[store.DestID]store.Header{}
-	return v.each([]byte{kindHeader}, []byte{kindHeader + 1}, func(key, value []byte) error {
-		if len(key) != destKeySize {
-			return nil
-		}
-		id := destOf(key)
-		h, senseless := decodeHeader(id, value)
-		switch err := v.s.joinTerms(v.s.db, &h); {
-		case senseless != nil || message.KindOf(err) == message.Corrupt: // as if it was not there
-		case err != nil:
-			return err
-		default:
-			v.headers[id] = h
-		}
-		return nil //nolint:nilerr // as above
-	})
-}
-
-// hasTwins reports whether two destinations have one name.
-func (v *salvage) hasTwins() (bool, error) {
-	err := v.readHeaders()
-	return len(store.Older(maps.Values(v.headers))) > 0, err
 }

@@ -308,3 +308,57 @@ func TestAVolatileStoreSyncsNothing(t *testing.T) {
 		t.Error("what is left of a volatile store is opened", s.Close())
 	}
 }
+
+// A full disk, whoever filled it, keeps nobody from reading and removing what is spooled.
+func TestASpoolIsEmptiedOnAFullDisk(t *testing.T) {
+	const count, each = 500_000, 10
+	mem := vfs.NewMem()
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	var full atomic.Bool
+	s := disk.NewSpool(disk.Options{Dir: "spool",
+		FS: errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if full.Load() && writes(op) {
+				return syscall.ENOSPC
+			}
+			return nil
+		}))})
+	q := message.Destination{Kind: message.Queue, Name: "q"}
+	apply := func(kind store.OpKind, from, left store.Seq) {
+		t.Helper()
+		b := &store.Batch{}
+		for seq := from; seq < from+each; seq++ {
+			op := store.Op{Kind: kind, Dest: 1, Seq: seq}
+			if kind == store.PutMessage {
+				op.Message = &message.Message{Destination: q}
+			}
+			b.Ops = append(b.Ops, op)
+		}
+		b.Ops = append(b.Ops, store.Op{Kind: store.PutHeader, Dest: 1, Header: &store.Header{ID: 1,
+			Destination: q, Reserved: 1<<63 - 1, Count: int64(left)}})
+		done := make(chan error, 1)
+		go func() { done <- s.Apply([]*store.Batch{b}) }()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(time.Minute):
+			full.Store(false)
+			t.Fatalf("it takes no changes from %d on", from)
+		}
+	}
+	for seq := store.Seq(1); seq < count; seq += each {
+		apply(store.PutMessage, seq, seq)
+	}
+	full.Store(true)
+	for seq := store.Seq(1); seq < count; seq += each {
+		page, err := s.Page(store.PageRequest{Dest: 1, From: seq, To: 1 << 40, Count: 1})
+		if err != nil || len(page) != 1 || page[0].Seq != seq {
+			t.Fatalf("%d is not read: %v, %v", seq, page, err)
+		}
+		apply(store.DeleteMessage, seq, count-seq)
+	}
+	pageOf(t, s, 0)
+	full.Store(false)
+	_ = s.Close() // what waited may not know yet that there is room
+}

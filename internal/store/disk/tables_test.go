@@ -226,15 +226,14 @@ func (f watchedFile) ReadAt(b []byte, at int64) (int, error) {
 	return f.File.ReadAt(b, at)
 }
 
-// A repair that nobody waits for any more ends, also while it asks for what a gap hides, which
-// takes long.
+// A repair that nobody waits for any more ends.
 func TestARepairThatIsInterruptedEnds(t *testing.T) {
 	dir, _, small, _ := layered(t)
 	change(t, filepath.Join(dir, "db", small), func(b []byte) []byte { b[100] ^= 0x55; return b })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var reads atomic.Int64
-	const soon, most = 3000, 100
+	const soon, most = 60, 50
 	fs := watched{vfs.Default, func() {
 		if reads.Add(1) == soon {
 			cancel()

@@ -132,18 +132,19 @@ const (
 // flushedBelow gives the number below which no log is needed, as a manifest says as far as it can
 // be read: pebble reads it as far.
 func flushedBelow(manifest []byte) (below uint64) {
-	for _, rec := range records(manifest) {
+	for _, rec := range records(manifest, 0) {
 		below = max(below, logNumberOf(rec))
 	}
 	return below
 }
 
-// records gives the records of a manifest up to what cannot be read.
-func records(manifest []byte) (out [][]byte) {
+// records gives the records of a log, or of a manifest, which has no number, up to what cannot be
+// read.
+func records(data []byte, num uint32) (out [][]byte) {
 	var rec []byte
-	for at := 0; at < len(manifest); {
-		b := manifest[at:min(len(manifest), at-at%chunkBlock+chunkBlock)]
-		c, v := chunkAt(b, 0)
+	for at := 0; at < len(data); {
+		b := data[at:min(len(data), at-at%chunkBlock+chunkBlock)]
+		c, v := chunkAt(b, num)
 		switch v {
 		case blank:
 			c.size = len(b)

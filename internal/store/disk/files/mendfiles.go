@@ -20,7 +20,10 @@ type Mended struct {
 	more   []string          // names that the folder has beside those on the disk
 	hidden []string
 	tails  map[string][]byte // of tables by their paths: what is shown behind their own bytes
-	Cut    bool              // writes are lost, or may be
+	logs   []string          // paths of those that are needed, in their order
+
+	Cut     bool // writes are lost, or may be
+	ListCut bool // the list of the tables is not what it was
 }
 
 // Open implements vfs.FS.
@@ -43,6 +46,9 @@ func (fs *Mended) List(dir string) ([]string, error) {
 	})
 	return append(names, fs.more...), err
 }
+
+// Logs gives the paths of the logs that are needed, in their order.
+func (fs *Mended) Logs() []string { return fs.logs }
 
 // ShowTail has a table be shown with another tail.
 func (fs *Mended) ShowTail(path string, tail []byte) { fs.tails[path] = tail }
@@ -111,6 +117,7 @@ func Mend(fs vfs.FS, db string) (*Mended, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	out.ListCut = current == "" || out.Cut || manifest.stopped
 	below := flushedBelow(manifest.data)
 	var seen []string
 	for _, x := range unneeded(found, below) {
@@ -125,6 +132,7 @@ func Mend(fs vfs.FS, db string) (*Mended, []string, error) {
 			!isFlushed(name, below)
 	}
 	for i, name := range logs {
+		out.logs = append(out.logs, fs.PathJoin(db, name))
 		m, err := out.mend(db, name, mender{num: fileNumber(name), durable: n.durable[name]},
 			i < len(logs)-1)
 		if err != nil {
@@ -173,7 +181,7 @@ func bestManifest(fs vfs.FS, db string, names []string, n Note, current string) 
 		if !strings.HasPrefix(name, manifestPrefix) || fileNumber(name) < fileNumber(best) {
 			continue
 		}
-		if data, err := Read(fs, fs.PathJoin(db, name)); err == nil && len(records(data)) > 0 {
+		if data, err := Read(fs, fs.PathJoin(db, name)); err == nil && len(records(data, 0)) > 0 {
 			best = name
 		}
 	}
@@ -217,6 +225,7 @@ type mender struct {
 	turned  int      // bits that were turned back
 	gaps    []string // places that are left out
 	skipped int64    // bytes in them
+	stopped bool     // a manifest cannot be read up to where it was durable
 }
 
 // rest is what a block has from a place on.
@@ -237,6 +246,7 @@ func (m *mender) turnBits() {
 			m.changed = true
 			continue
 		case v != whole:
+			m.stopped = int64(at) < m.durable
 			return
 		}
 		at += c.size

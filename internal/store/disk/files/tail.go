@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -220,19 +221,27 @@ func (p *Pattern) sort(out *blocks, h block.Handle, b []byte) {
 }
 
 func (p *Pattern) lastKey(b []byte) []byte {
+	_, last := p.keysOf(b)
+	return last
+}
+
+// keysOf gives the first and the last key of a block of records, nil for what is none.
+func (p *Pattern) keysOf(b []byte) (first, last []byte) {
 	schema := p.options.KeySchemas[p.options.KeySchema]
 	var d colblk.DataBlockDecoder
 	d.Init(schema, b)
 	var it colblk.DataBlockIter
 	it.InitOnce(schema, p.options.Comparer, nil)
 	if it.Init(&d, block.NoTransforms) != nil {
-		return nil
+		return nil, nil
 	}
-	kv := it.Last()
-	if kv == nil {
-		return nil
+	if kv := it.First(); kv != nil {
+		first = bytes.Clone(kv.K.UserKey)
 	}
-	return bytes.Clone(kv.K.UserKey)
+	if kv := it.Last(); kv != nil {
+		last = bytes.Clone(kv.K.UserKey)
+	}
+	return first, last
 }
 
 // tail gives what a table ends with that has so many bytes before it.
@@ -309,6 +318,83 @@ func (p *Pattern) Mend(ctx context.Context, data, largest []byte) (Tail, error) 
 	}
 	return Tail{p.tail(len(data), found), found.whole(largest),
 		max(0, int64(len(data)-tableFormat.FooterSize())-found.bytes)}, nil
+}
+
+// Span is the keys from one on, up to another.
+type Span struct{ Lo, Hi []byte }
+
+// Without gives a tail for a table of which blocks of records are damaged, that leads to the
+// others, and between which of its keys the damaged ones are. It closes the file.
+func (p *Pattern) Without(ctx context.Context, file vfs.File, lo, hi []byte) (tail []byte,
+	lost []Span, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	r, err := p.Reader(ctx, file)
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	defer func() { _ = r.Close() }()
+	l, err := r.Layout()
+	if err != nil {
+		return nil, nil, err
+	}
+	found := blocks{ranges: l.RangeDel}
+	open := false // the last span goes on
+	for _, h := range l.Data {
+		sound, err := isSound(ctx, file, h.Handle)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !sound {
+			if !open {
+				lost, open = append(lost, Span{lo, append(bytes.Clone(hi), 0)}), true
+			}
+			continue
+		}
+		b, done, err := readBlock(ctx, r, h.Handle)
+		if err != nil {
+			return nil, nil, err
+		}
+		first, last := p.keysOf(b)
+		done()
+		if open {
+			lost[len(lost)-1].Hi, open = first, false
+		}
+		found.records, found.last = append(found.records, h.Handle), append(found.last, last)
+		lo = append(bytes.Clone(last), 0) // of which no newer record follows
+	}
+	return p.tail(int(info.Size()), found), lost, nil
+}
+
+// Bounds gives what Merge is to know of a table that no list tells of; nothing of an empty one.
+func (p *Pattern) Bounds(ctx context.Context, fs vfs.FS, path string) (t Table, err error) {
+	m := merging{ctx: ctx, p: p, fs: fs}
+	t.Path = path
+	r, err := m.open(t)
+	if err != nil {
+		return t, err
+	}
+	defer func() { _ = r.Close() }()
+	if err := m.rangesOf(r); err != nil {
+		return t, err
+	}
+	for _, e := range m.ends {
+		t.Newest = max(t.Newest, e.seq)
+	}
+	it, err := r.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
+	if err != nil {
+		return t, err
+	}
+	for kv := it.First(); kv != nil; kv = it.Next() {
+		if t.Lo == nil {
+			t.Lo = bytes.Clone(kv.K.UserKey)
+		}
+		t.Hi = append(t.Hi[:0], kv.K.UserKey...)
+		t.Newest = max(t.Newest, uint64(kv.SeqNum()))
+	}
+	return t, it.Close()
 }
 
 // Reader reads a table; without an error it has the file, and closes it.
