@@ -178,7 +178,7 @@ func TestTheListIsTakenFromWhatPasses(t *testing.T) {
 		t.Errorf("%q, not %q", got, want)
 	}
 	h = append(h, parse("passed 1 0 other_{a=2}\n")...)
-	got = of[1].entry(append(a[:3:3], a[3]), h)
+	got = of[1].entry(append(a[:3:3], a[3], a[7]), h)
 	if want := "org.B 3 each -dialsNothing"; got != want {
 		t.Errorf("%q, not %q", got, want)
 	}
