@@ -338,9 +338,7 @@ func (b *Broker) unreachable(name message.Destination, m *message.Message) {
 
 // put enqueues or publishes one copy.
 func (b *Broker) put(d *destination, m *message.Message, a *arrival) {
-	if m.Expired(b.env.Wall()) {
-		b.countExpired(d, m)
-		b.deadLetterOf(a, d, m, expiredCause(m), true)
+	if b.late(d, m, a) {
 		return
 	}
 	if b.answerStatistics(d, m) {
@@ -355,6 +353,16 @@ func (b *Broker) put(d *destination, m *message.Message, a *arrival) {
 	c := d.queue.Add(m, b.env.Mono())
 	b.enqueued(d, c, a)
 	b.tellDelivered(d, m, false)
+}
+
+// late ends a copy whose time was over before it got anywhere, and reports whether that is so.
+func (b *Broker) late(d *destination, m *message.Message, a *arrival) bool {
+	if !m.Expired(b.env.Wall()) {
+		return false
+	}
+	b.countExpired(d, m)
+	b.deadLetterOf(a, d, m, expiredCause(m), true)
+	return true
 }
 
 // enqueued counts a new copy and stores it.

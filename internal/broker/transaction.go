@@ -313,6 +313,9 @@ func (tx *transaction) enact(sends []*arrival, done func()) {
 		b.stamp(a)
 		before := b.journal.puts
 		for _, t := range b.resolve(a.m) {
+			if b.late(t.dest, t.m, nil) {
+				continue
+			}
 			if t.dest.queue == nil || b.isRequest(t.dest, t.m) {
 				rest = append(rest, t)
 				b.retain(t.dest, unmarked(t.m), nil, func(d *destination, m *message.Message,

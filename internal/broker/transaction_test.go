@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"hopwire/internal/message"
 )
@@ -198,6 +199,54 @@ func TestATopicIsAskedForItsStatistics(t *testing.T) {
 	}
 	if h.b.find(ask) != nil {
 		t.Error("the topic of the request stays")
+	}
+}
+
+// What expires before the commit goes where it would if it were sent then, and once.
+func TestWhatExpiresInAnOpenTransactionReachesNobody(t *testing.T) {
+	for _, to := range []message.Destination{queueNamed("d"), topicNamed("d"),
+		queueNamed("d,topic://e")} {
+		h := open(t, nil, nil)
+		var all []*guest
+		for _, d := range []message.Destination{queueNamed("d"), topicNamed("d"), topicNamed("e")} {
+			c := h.connect(d.String(), d.String(), "", nil)
+			c.consume(d.String(), d)
+			all = append(all, c)
+		}
+		durable, other := h.subscribe("u", "u", "d", nil), h.subscribe("v", "v", "d", nil)
+		g := h.connect("g", "g", "", nil)
+		tx := g.begin("g", 1)
+		for n := range int64(2) {
+			m := g.mail("g", to, n+1)
+			m.Persistent, m.Transaction = true, tx
+			if n == 0 {
+				m.Expiration = h.Wall() + 1000
+			}
+			g.do(m)
+		}
+		h.pass(2 * time.Second)
+		if e := g.finish(tx, message.CommitOnePhase); e != nil {
+			t.Error(e)
+		}
+		copies := len(to.Split())
+		dead := h.b.find(queueNamed("ActiveMQ.DLQ"))
+		if dead == nil || dead.queue.Len() != int64(copies) || h.b.counts.Expired != int64(copies) {
+			t.Errorf("%s: %d expired, %d dead letters, not %d", to, h.b.counts.Expired,
+				h.b.counts.DeadLetters, copies)
+		}
+		if to.IsTopic() {
+			all, copies = append(all, durable.guest, other.guest), copies+2
+		}
+		for _, c := range all {
+			for _, id := range c.got {
+				if copies--; id.Sequence != 2 {
+					t.Errorf("%s: %s got message %d", to, c.id, id.Sequence)
+				}
+			}
+		}
+		if copies != 0 {
+			t.Errorf("%s: of what did not expire %d copies are missing", to, copies)
+		}
 	}
 }
 

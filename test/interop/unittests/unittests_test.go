@@ -32,7 +32,7 @@ var folders = []string{"activemq-unit-tests", "activemq-client", "activemq-broke
 func TestActiveMQsOwnTestsPass(t *testing.T) {
 	sources := need.Sources(t)
 	classes := readList(t)
-	classpath := compile(t, sources, classes)
+	classpath := compile(t, sources, standIns(t), classes...)
 	for _, k := range []broker.Kind{broker.ActiveMQ, broker.Hopwire} {
 		t.Run(k.String(), func(t *testing.T) {
 			for _, c := range classes {
@@ -105,8 +105,20 @@ type result struct {
 	text    string // what went wrong
 }
 
-// run runs methods of a class against a fresh broker.
+// run runs methods of a class against a fresh broker, and wants the program to come to its end.
 func run(t *testing.T, k broker.Kind, classpath, class string, methods ...string) []result {
+	t.Helper()
+	results, cut := attempt(t, k, classpath, class, methods...)
+	if cut != "" {
+		t.Error(cut)
+	}
+	return results
+}
+
+// attempt runs methods of a class against a fresh broker, and says why that was cut short, if so.
+func attempt(t *testing.T, k broker.Kind, classpath, class string, methods ...string) (
+	results []result, cut string,
+) {
 	t.Helper()
 	// As a stock configuration: a store, advisories, no policies.
 	b := broker.Start(t, k, broker.Options{Name: "localhost", Persistent: true})
@@ -129,9 +141,9 @@ func run(t *testing.T, k broker.Kind, classpath, class string, methods ...string
 	results, ended := parseResults(t, string(text))
 	if failed != nil || !ended {
 		all, _ := os.ReadFile(out) // what there is of it
-		t.Errorf("%v\n%s", failed, all[max(0, len(all)-4<<10):])
+		cut = fmt.Sprintf("%v\n%s", failed, all[max(0, len(all)-4<<10):])
 	}
-	return results
+	return results, cut
 }
 
 // parseResults reads the lines of the Java program; the last one is "end".
@@ -152,32 +164,37 @@ func parseResults(t *testing.T, text string) (results []result, ended bool) {
 	return results, false
 }
 
-// compile compiles our stand-ins, then the classes of the list with what they need of the checkout,
-// and gives the class path to run them.
-func compile(t *testing.T, sources string, classes []class) string {
+// standIns compiles what is ours, and gives a class path of that and of the jars.
+func standIns(t *testing.T) []string {
 	t.Helper()
 	home := need.ActiveMQ(t)
-	var jars []string
+	folder := t.TempDir()
+	must(t, os.CopyFS(folder, glue))
+	ours := filepath.Join(folder, "java")
+	classpath := []string{ours}
 	for _, pattern := range []string{filepath.Join(need.Joram(t), "*.jar"),
 		filepath.Join(home, "lib", "*.jar"), filepath.Join(home, "lib", "optional", "*.jar")} {
 		found, err := filepath.Glob(pattern)
 		must(t, err)
-		jars = append(jars, found...)
+		classpath = append(classpath, found...)
 	}
-	folder := t.TempDir()
-	must(t, os.CopyFS(folder, glue))
-	ours, tests := filepath.Join(folder, "java"), filepath.Join(folder, "tests")
-	must(t, os.Mkdir(tests, 0o755))
-	var own, theirs []string
+	var own []string
 	must(t, filepath.WalkDir(ours, func(path string, _ os.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".java") {
 			own = append(own, path)
 		}
 		return err
 	}))
-	javac(t, ours, jars, own)
+	javac(t, ours, classpath[1:], own)
+	return classpath
+}
 
-	var roots []string
+// compile compiles classes with what they need of the checkout, and gives the class path to run
+// them.
+func compile(t *testing.T, sources string, ours []string, classes ...class) string {
+	t.Helper()
+	tests := t.TempDir()
+	var roots, theirs []string
 	for _, f := range folders {
 		roots = append(roots, filepath.Join(sources, f, "src", "test", "java"))
 	}
@@ -185,9 +202,9 @@ func compile(t *testing.T, sources string, classes []class) string {
 		theirs = append(theirs, c.file(t, roots))
 	}
 	// They are compiled against the real BrokerService: it has what the others of a class ask for.
-	javac(t, tests, jars, theirs, "-sourcepath", join(roots...), "-implicit:class")
+	javac(t, tests, ours[1:], theirs, "-sourcepath", join(roots...), "-implicit:class")
 	resources := filepath.Join(sources, folders[0], "src", "test", "resources")
-	return join(slices.Concat([]string{ours, tests, resources}, jars)...)
+	return join(append(slices.Clone(ours), tests, resources)...)
 }
 
 func javac(t *testing.T, to string, jars, files []string, more ...string) {
