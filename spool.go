@@ -2,7 +2,6 @@ package hopwire
 
 import (
 	"context"
-	"path/filepath"
 
 	"hopwire/internal/config"
 	"hopwire/internal/store"
@@ -24,7 +23,7 @@ func (s *Setup) openSpool(c *config.Broker, fatal func(error)) *spool {
 	}
 	log := s.options.Log
 	p := disk.NewSpool(disk.Options{
-		Dir:        absolute(filepath.Join(c.Persistence.SpoolDirectory, c.Name+".hopwire")),
+		Dir:        absolute(c.Persistence.Spool(c.Name)),
 		LimitBytes: tempLimit(c), OnFatal: fatal,
 		OnFull:    func(line string) { log.Error(line) },
 		OnRoom:    func() { log.Warn("the spool has room again") },
