@@ -26,6 +26,9 @@ func (k *Consumer) run(ctx context.Context, h Handler) error {
 		m, err := k.receive(ctx, false)
 		over := m == nil && (ctx.Err() != nil || k.isOver())
 		if over {
+			if errors.Is(err, ErrSlowConsumer) {
+				k.report(err)
+			}
 			return nil
 		}
 		if err != nil {

@@ -54,6 +54,7 @@ type Session struct {
 	consumers []*Consumer
 	nextChild int64
 	tx        *transaction  // nil until something was sent or acknowledged
+	lost      int           // received in the transaction by consumers that the broker ended
 	moved     chan struct{} // closed when a stale delivery was taken over; nil if nobody waits
 	quiet     chan struct{} // closed when a handler returns; nil if nobody waits
 	err       error         // why it is closed
