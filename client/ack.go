@@ -57,6 +57,7 @@ func (k *Consumer) handled(m *Message, failed error) error {
 	defer s.conn.mu.Unlock()
 	err = errors.Join(err, k.judgeLocked(m, failed))
 	k.handling = false
+	s.handling--
 	wakeAll(&s.quiet)
 	return errors.Join(err, k.settleLocked())
 }

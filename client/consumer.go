@@ -274,6 +274,7 @@ func (k *Consumer) take(ack bool) (*Message, error) {
 	m := d.received()
 	if !ack {
 		k.handling = true
+		k.session.handling++
 	}
 	switch k.session.mode {
 	case AutoAck, DupsOKAck:

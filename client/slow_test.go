@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+	"time"
 
 	"hopwire/openwire"
 )
@@ -64,6 +65,11 @@ func TestASlowHandlersConsumerIsToldToTheErrorHandler(t *testing.T) {
 	p.write(&openwire.ConsumerControl{ConsumerID: info.ConsumerID, Close: true})
 	if r := expect[*openwire.RemoveInfo](p); r.LastDeliveredSequenceID != 1 {
 		t.Errorf("the client sent %+v", r)
+	}
+	short, cancel := context.WithTimeout(bound(t), 50*time.Millisecond)
+	defer cancel()
+	if err := s.Close(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a session whose handler runs closes: %v", err)
 	}
 	close(goOn)
 	if err := <-reported; !errors.Is(err, ErrSlowConsumer) {
