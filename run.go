@@ -78,6 +78,9 @@ func (s *Setup) Open(ctx context.Context) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if line := tooMany(c, transport.OpenFileLimit()); line != "" {
+		b.log.Warn(line)
+	}
 	for _, line := range warnings {
 		b.log.Warn(line)
 	}
@@ -330,7 +333,7 @@ func (b *Broker) Status(ctx context.Context) (*Status, error) {
 	}) {
 		return nil, b.errEnded()
 	}
-	s.FromBroker(core, frameReasons(f))
+	s.FromBroker(core, b.edgeReasons(f))
 	s.FrameBytes, s.FrameLimitBytes, s.FramesWaiting = f.Bytes, f.LimitBytes, f.Waiting
 	for i, waits := range wayless {
 		s.Destinations[i].Waits = append(s.Destinations[i].Waits, waits...)

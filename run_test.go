@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hopwire/test/wait"
 )
 
 // run starts the broker of a file and stops it at the end of the test.
@@ -237,4 +239,30 @@ func TestABridgeThatIsDownTellsExplainWhyAndWhenItTriesAgain(t *testing.T) {
 			return
 		}
 	}
+}
+
+// Who is one connection too many is counted.
+func TestConnectionsThatAreRefusedAreCounted(t *testing.T) {
+	b := run(t, `persistent="false"`, `<transportConnectors><transportConnector`+
+		` uri="tcp://127.0.0.1:0?maximumConnections=1"/></transportConnectors>`,
+		Options{NoControl: true})
+	for range 3 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(b.Connectors()[0].Address, "tcp://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	wait.For(t, 10*time.Second, "two are counted", func() (string, bool) {
+		st, err := b.Status(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range st.Reasons {
+			if r.Reason == "CONNECTION_LIMIT" {
+				return fmt.Sprint(r.Count), r.Count == 2
+			}
+		}
+		return fmt.Sprint(st.Reasons), false
+	})
 }

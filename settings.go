@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -96,9 +97,45 @@ func newHub(l *loop.Loop, o broker.Options) *wire.Hub {
 	return h
 }
 
-// frameReasons are what befell large frames that were read.
-func frameReasons(f wire.Frames) map[message.Reason]int64 {
-	return map[message.Reason]int64{message.FrameMemory: f.Waited, message.FrameSlow: f.Slow}
+// edgeReasons are what befell large frames that were read, and connections that were too many.
+func (b *Broker) edgeReasons(f wire.Frames) map[message.Reason]int64 {
+	refused := int64(0)
+	for _, l := range b.listeners {
+		refused += l.Refused()
+	}
+	return map[message.Reason]int64{message.FrameMemory: f.Waited, message.FrameSlow: f.Slow,
+		message.ConnectionLimit: refused}
+}
+
+// tableFiles is how many tables a store may have open, and the spool as many, of what listeners
+// leave of the limit of open files; 0 is the store's own default.
+func tableFiles() int {
+	limit := transport.OpenFileLimit()
+	return int(min(transport.ReservedFiles(limit)*3/8, 1000))
+}
+
+// tooMany tells when more connections are allowed than the limit of open files leaves room for; ""
+// when there are none, or the file does not say.
+func tooMany(c *config.Broker, limit uint64) string {
+	all := uint64(0)
+	for _, t := range opened(c) {
+		u, err := transport.ParseURI(t.URI.Text())
+		if err != nil {
+			return ""
+		}
+		o, err := transport.ParseOptions(u)
+		if err != nil || o.MaximumConnections == 0 || o.MaximumConnections == math.MaxInt32 {
+			return ""
+		}
+		all += uint64(o.MaximumConnections)
+	}
+	room := limit - transport.ReservedFiles(limit)
+	if limit == 0 || all <= room {
+		return ""
+	}
+	return fmt.Sprintf("the connectors may have %d connections in all (maximumConnections), and the"+
+		" limit of open files (%d) leaves room for %d at most, since the store and bridges need some;"+
+		" those beyond are refused: raise the limit (ulimit -n, LimitNOFILE)", all, limit, room)
 }
 
 func nominalHeap() int64 {

@@ -279,3 +279,37 @@ func TestAPercentageOfTheStoreIsOfItsDiskUnlessTotalSaysOfWhat(t *testing.T) {
 		}
 	}
 }
+
+// More connections than the limit of open files has room for are told when the file says how many.
+func TestMoreConnectionsThanOpenFilesAreTold(t *testing.T) {
+	connectors := func(uris ...string) string {
+		text := ""
+		for _, u := range uris {
+			text += `<transportConnector uri="` + u + `"/>`
+		}
+		return `<transportConnectors>` + text + `</transportConnectors>`
+	}
+	for _, c := range []struct {
+		connectors string
+		limit      uint64
+		want       string
+	}{
+		{connectors("tcp://127.0.0.1:0?maximumConnections=1000"), 1024, "1000 connections in all"},
+		{connectors("tcp://127.0.0.1:0?maximumConnections=768"), 1024, ""},
+		{connectors("tcp://127.0.0.1:0?maximumConnections=500",
+			"nio://127.0.0.1:0?maximumConnections=500"), 1024, "(1024) leaves room for 768"},
+		{connectors("tcp://127.0.0.1:0?maximumConnections=1000", "tcp://127.0.0.1:0"), 1024, ""},
+		{connectors("tcp://127.0.0.1:0"), 256, ""},
+		{connectors("tcp://127.0.0.1:0?maximumConnections=1000"), 0, ""},
+		{"", 256, ""},
+	} {
+		s, err := load(t, "", c.connectors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tooMany(s.config.Broker(), c.limit)
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("of %d files, %s: %q, want %q", c.limit, c.connectors, got, c.want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package hopwire
 
 import (
 	"context"
-	"path/filepath"
 
 	"hopwire/internal/config"
 	"hopwire/internal/store"
@@ -24,8 +23,8 @@ func (s *Setup) openSpool(c *config.Broker, fatal func(error)) *spool {
 	}
 	log := s.options.Log
 	p := disk.NewSpool(disk.Options{
-		Dir:        absolute(filepath.Join(c.Persistence.SpoolDirectory, c.Name+".hopwire")),
-		LimitBytes: tempLimit(c), OnFatal: fatal,
+		Dir:        absolute(c.Persistence.Spool(c.Name)),
+		LimitBytes: tempLimit(c), OnFatal: fatal, MaxOpenFiles: tableFiles(),
 		OnFull:    func(line string) { log.Error(line) },
 		OnRoom:    func() { log.Warn("the spool has room again") },
 		OnWarning: func(line string) { log.Warn(line) },

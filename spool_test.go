@@ -3,6 +3,7 @@ package hopwire
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -77,7 +78,9 @@ func TestTheSpoolIsWhereTheFileSays(t *testing.T) {
 		in := func(text string) string { return strings.ReplaceAll(text, "%s", dir) }
 		where := filepath.Join(dir, filepath.FromSlash(c.where), "b.hopwire")
 		left := filepath.Join(where, "db", "left")
-		if err := os.MkdirAll(left, 0o700); err != nil {
+		err := errors.Join(os.MkdirAll(left, 0o700),
+			os.WriteFile(filepath.Join(where, "spool"), nil, 0o600))
+		if err != nil {
 			t.Fatal(err)
 		}
 		attributes := in(`dataDirectory="%s/data" ` + c.attributes)
@@ -133,6 +136,33 @@ func TestAFolderThatIsInUseIsNoSpool(t *testing.T) {
 		t.Errorf("the other one has %d messages, %v", len(page), err)
 	}
 	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A folder of somebody else's is not wiped: the broker says so in one line and goes without.
+func TestAFolderOfSomebodyElseIsNoSpool(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "b.hopwire", "sub", "file")
+	err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	b := run(t, fmt.Sprintf(`dataDirectory="%s/data" tmpDataDirectory="%s"`, dir, dir),
+		narrow, Options{NoControl: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if st := floods(t, b, false); st.Destinations[0].Parked == 0 || st.SpooledTotal != 0 {
+		t.Errorf("%+v, %d spooled", st.Destinations[0], st.SpooledTotal)
+	}
+	b.Stop()
+	if err := b.Wait(); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "nothing is spooled"); n != 1 ||
+		!strings.Contains(log.String(), "it has sub and no file spool") {
+		t.Errorf("it says so %d times: %s", n, log.String())
+	}
+	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
 	}
 }

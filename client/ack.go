@@ -26,6 +26,9 @@ func (k *Consumer) run(ctx context.Context, h Handler) error {
 		m, err := k.receive(ctx, false)
 		over := m == nil && (ctx.Err() != nil || k.isOver())
 		if over {
+			if errors.Is(err, ErrSlowConsumer) {
+				k.report(err)
+			}
 			return nil
 		}
 		if err != nil {
@@ -54,6 +57,7 @@ func (k *Consumer) handled(m *Message, failed error) error {
 	defer s.conn.mu.Unlock()
 	err = errors.Join(err, k.judgeLocked(m, failed))
 	k.handling = false
+	s.handling--
 	wakeAll(&s.quiet)
 	return errors.Join(err, k.settleLocked())
 }

@@ -274,6 +274,7 @@ func (k *Consumer) take(ack bool) (*Message, error) {
 	m := d.received()
 	if !ack {
 		k.handling = true
+		k.session.handling++
 	}
 	switch k.session.mode {
 	case AutoAck, DupsOKAck:
@@ -419,13 +420,20 @@ func (k *Consumer) closeLocked() {
 }
 
 // finishLocked removes the consumer at the broker.
-func (k *Consumer) finishLocked() error {
+func (k *Consumer) finishLocked() error { return k.leaveLocked(ErrClosed) }
+
+// leaveLocked is finishLocked for a reason.
+func (k *Consumer) leaveLocked(why error) error {
 	if k.goneLocked() {
 		return nil
 	}
 	var err error
 	if k.session.mode == DupsOKAck {
-		err = k.consumedLocked(k.delivered, openwire.AckStandard)
+		done := k.delivered
+		if k.handling && len(done) > 0 {
+			done = done[:len(done)-1]
+		}
+		err = k.consumedLocked(done, openwire.AckStandard)
 	}
 	c := k.session.conn
 	if sent := c.sendLocked(&openwire.RemoveInfo{
@@ -433,8 +441,22 @@ func (k *Consumer) finishLocked() error {
 	}); err == nil {
 		err = sent
 	}
-	k.forgetLocked(ErrClosed)
+	k.forgetLocked(why)
 	return err
+}
+
+// abortLocked closes a consumer because the broker asks for it. What a transaction received by it
+// goes to others, so that only a rollback is left.
+func (k *Consumer) abortLocked() {
+	s := k.session
+	err := fmt.Errorf("consumer of %s: %w: %w", FormatDestination(k.info.Destination), ErrClosed,
+		ErrSlowConsumer)
+	if s.mode == Transacted {
+		s.lost += len(k.delivered)
+	}
+	if err := k.leaveLocked(err); err != nil {
+		s.conn.reportLocked(err)
+	}
 }
 
 // forgetLocked ends a consumer without telling the broker.

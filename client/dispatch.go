@@ -65,8 +65,7 @@ func (c *Conn) controlLocked(x *openwire.ConsumerControl) {
 		return
 	}
 	if x.Close {
-		k.forgetLocked(fmt.Errorf("consumer of %s: %w by the broker",
-			FormatDestination(k.info.Destination), ErrClosed))
+		k.abortLocked()
 		return
 	}
 	info := *k.info

@@ -26,6 +26,14 @@
 // returns ErrInDoubt: it may have taken place. A transaction whose received messages
 // did not come again is rolled back with ErrRolledBack.
 //
+// # Slow consumers
+//
+// A broker with a slowConsumerStrategy ends consumers that it finds slow. Receive returns
+// ErrSlowConsumer then; of a consumer with a handler the error handler is told. What it had goes to
+// others, that which the program has seen as redelivered. In a transacted session the Commit
+// of what it had received rolls back and returns ErrRolledBack. Another consumer can be made at
+// once, of the same durable subscription, too.
+//
 // # Concurrency
 //
 // All methods of Conn, Session, Producer, Consumer, Browser and Requester may be called from

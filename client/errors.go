@@ -25,6 +25,9 @@ var (
 	// ErrOwnHandler is a call by a handler that would wait for that handler: let it return first,
 	// or make the call on another goroutine.
 	ErrOwnHandler = errors.New("called by a handler that it would wait for")
+	// ErrSlowConsumer ends a consumer that the broker closed because it was slow. What it had goes to
+	// others.
+	ErrSlowConsumer = errors.New("the broker ended it as a slow consumer (slowConsumerStrategy)")
 	// ErrInterrupted ends a browser whose connection was replaced.
 	ErrInterrupted = errors.New("interrupted by a lost connection")
 )

@@ -54,6 +54,8 @@ type Session struct {
 	consumers []*Consumer
 	nextChild int64
 	tx        *transaction  // nil until something was sent or acknowledged
+	lost      int           // received in the transaction by consumers that the broker ended
+	handling  int           // handlers that have a message, of consumers that are gone, too
 	moved     chan struct{} // closed when a stale delivery was taken over; nil if nobody waits
 	quiet     chan struct{} // closed when a handler returns; nil if nobody waits
 	err       error         // why it is closed
@@ -136,10 +138,9 @@ func (s *Session) hush(ctx context.Context) error {
 	c := s.conn
 	for {
 		c.mu.Lock()
-		busy := false
+		busy := s.handling > 0
 		for _, k := range s.consumers {
 			k.closeLocked()
-			busy = busy || k.handling
 		}
 		if busy && s.quiet == nil {
 			s.quiet = make(chan struct{})

@@ -63,8 +63,9 @@ func (s *Session) beginLocked() error {
 
 // Commit makes the broker accept what the session sent and take away what it received since the
 // last Commit or Rollback. ErrInDoubt: the answer was lost. ErrRolledBack: after a failover the
-// messages received did not all come again, nothing of the transaction holds. Another error means
-// that the broker refused; the messages received are delivered again.
+// messages received did not all come again, or the broker ended a consumer that had received some
+// as slow; nothing of the transaction holds. Another error means that the broker refused; the
+// messages received are delivered again.
 func (s *Session) Commit(ctx context.Context) error {
 	if s.mode != Transacted {
 		return fmt.Errorf("commit: the session's mode is %v", s.mode)
@@ -74,13 +75,13 @@ func (s *Session) Commit(ctx context.Context) error {
 	}
 	c := s.conn
 	results := make(chan error, 1)
-	stale := 0
+	stale, lost := 0, 0
 	err := c.withLink(ctx, func(*link) error {
 		if s.err != nil {
 			return s.err
 		}
 		ds := s.deliveredLocked()
-		if stale = countStale(ds, c.epoch); stale > 0 {
+		if stale, lost = countStale(ds, c.epoch), s.lost; stale+lost > 0 {
 			return nil
 		}
 		if s.tx == nil && len(ds) == 0 {
@@ -92,9 +93,13 @@ func (s *Session) Commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if stale > 0 {
+	if stale+lost > 0 {
 		if err := s.Rollback(ctx); err != nil {
 			return errors.Join(ErrRolledBack, err)
+		}
+		if lost > 0 {
+			return fmt.Errorf("%w: of what was received, %d went back to the queue: %w", ErrRolledBack,
+				lost, ErrSlowConsumer)
 		}
 		return fmt.Errorf("%w: of what was received before the connection was replaced, %d "+
 			"did not come again", ErrRolledBack, stale)
@@ -205,6 +210,7 @@ func (s *Session) Rollback(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
 	}
+	s.lost = 0
 	err := s.redeliverLocked(s.deliveredLocked())
 	s.finishLocked()
 	return err

@@ -24,7 +24,7 @@ func (c *Connection) acknowledge(a *message.MessageAck) {
 func (c *Connection) ack(a *message.MessageAck) error {
 	s := c.consumers[a.Consumer]
 	if s == nil {
-		return nil // it is closed: nothing is removed
+		return c.ackClosed(a)
 	}
 	if err := known(a); err != nil {
 		return c.spoil(a, err)
@@ -73,6 +73,16 @@ func (c *Connection) ack(a *message.MessageAck) error {
 	}
 	s.take(a, r)
 	return nil
+}
+
+// ackClosed is of a consumer that is closed, as one is that was slow: nothing is removed. What a
+// transaction sends is for what it received, so that it cannot go without.
+func (c *Connection) ackClosed(a *message.MessageAck) error {
+	if !consumes(a) || a.Transaction.IsZero() {
+		return nil
+	}
+	return c.spoil(a, message.Errorf(message.NotFound, "The subscription does not exist: %s",
+		a.Consumer))
 }
 
 // spoil gives the error of an acknowledgement that is refused, and spoils its transaction.

@@ -37,7 +37,7 @@ type ExplainRow struct {
 	Count    int64
 	Oldest   Oldest // of them; without an ID, all came before that
 	Releases string // what would release them
-	Remark   string // what the subscription has to say about it; "" for nothing
+	Remark   string // what the subscription has to say about it, or what holds memory; "" for nothing
 
 	last *queue.Copy // counted; a bridge may have several subscriptions
 }
@@ -362,7 +362,12 @@ func (e *explainer) parkedOne() {
 }
 
 func (e *explainer) parkedRow(k class) *ExplainRow {
-	return e.row(e.named.lack[k], "sends that wait for space")
+	r := e.named.lack[k]
+	row := e.row(r, "sends that wait for space")
+	if row.Remark == "" && (r == message.MemoryFull || r == message.TempFull) {
+		row.Remark = e.b.holders(e.named)
+	}
+	return row
 }
 
 func (e *explainer) oldestParked(a *arrival) Oldest {

@@ -259,6 +259,42 @@ func TestARowSaysWhereItsConsumerIsAndWhatItSelects(t *testing.T) {
 	}
 }
 
+// What a consumer's selector refuses does not wait for its window, however full that is.
+func TestWhatASelectorRefusesDoesNotWaitForRoom(t *testing.T) {
+	q := queueNamed("q")
+	h := open(t, nil, nil)
+	p, g := h.connect("p", "p", "", nil), h.connect("g", "g", "", nil)
+	if e := g.do(&message.ConsumerInfo{ID: message.ConsumerID{Connection: g.cid("g"), Session: 1,
+		Value: 1}, Destination: q, PrefetchSize: 2, Selector: "kind='a'"}); e != nil {
+		t.Fatal(e)
+	}
+	for n := range int64(20) {
+		m := p.mail("p", q, n+1)
+		if n%2 == 0 {
+			if err := m.SetProperties(message.Property{Name: "kind", Value: "a"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.do(m)
+	}
+	counts := map[message.Reason]int64{}
+	for _, row := range h.explain(q).Rows {
+		counts[row.Reason] += row.Count
+	}
+	if counts[message.SelectorNoMatch] != 10 || counts[message.WindowFull] != 8 ||
+		counts[message.InFlight] != 2 {
+		t.Errorf("explained as %v", counts)
+	}
+	id := message.MessageID{Producer: message.ProducerID{Connection: "p", Session: 1, Value: 1},
+		Sequence: 2}
+	var x *Explanation
+	h.b.Explain(q, &id, func(e *Explanation) { x = e })
+	h.turn()
+	if len(x.Rows) != 1 || x.Rows[0].Reason != message.SelectorNoMatch {
+		t.Errorf("one of them is explained as %+v", x.Rows)
+	}
+}
+
 // The oldest of several that came at one time is the first of them, though the clock goes on while
 // they are looked at.
 func TestTheOldestIsTheFirst(t *testing.T) {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -330,6 +331,34 @@ func TestATransactionThatFailoverRestoredWithoutItsAcknowledgementsIsRolledBack(
 			if e != nil && len(h.b.xa.branches)+len(g.transactions) > 0 {
 				t.Errorf("%s: the transaction stays", c.name)
 			}
+		}
+	}
+}
+
+// What a transaction received by a consumer that is closed before it acknowledges goes to others,
+// so that what it sent for that is taken back.
+func TestATransactionOfAConsumerThatWasAbortedRollsBack(t *testing.T) {
+	for _, d := range []message.Destination{queueQ, topicNamed("T")} {
+		h := open(t, nil, nil)
+		g := h.connect("g", "g", "", nil)
+		id := g.consume("g", d)
+		g.produce("g", d, 1)
+		g.do(&message.RemoveInfo{Object: id, LastDelivered: message.LastDeliveredUnknown})
+		g.ack(id, d, g.got[0], message.DeliveredAck, message.TransactionID{})
+		g.ack(id, d, g.got[0], message.StandardAck, message.TransactionID{})
+		out := queueNamed("out")
+		tx := g.begin("g", 1)
+		m := g.big("g", out, 7, 10, true)
+		m.Transaction = tx
+		g.Handle(m)
+		g.Handle(&message.MessageAck{Consumer: id, Destination: d, First: g.got[0], HasFirst: true,
+			Last: g.got[0], HasLast: true, Count: 1, Type: message.StandardAck, Transaction: tx})
+		e := g.finish(tx, message.CommitOnePhase)
+		if e == nil || !strings.Contains(e.Message, "does not exist") {
+			t.Errorf("%s: the commit gives %+v", d, e)
+		}
+		if x := h.b.find(out); x != nil && x.queue.Len() != 0 {
+			t.Errorf("%s: %d sends are there", d, x.queue.Len())
 		}
 	}
 }

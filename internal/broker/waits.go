@@ -20,8 +20,11 @@ const (
 // waits gives the reasons that keep the oldest copies of a queue waiting, the most frequent first.
 // budget is what may still be looked at.
 func (d *destination) waits(b *Broker, budget *int) []message.Reason {
-	if d.queue == nil || d.idles() {
+	if d.idles() {
 		return nil
+	}
+	if d.queue == nil {
+		return d.shutOut(nil)
 	}
 	counts := map[message.Reason]int{}
 	if n := min(waitsOfQueue, *budget); n > 0 {
@@ -49,6 +52,11 @@ func (d *destination) waits(b *Broker, budget *int) []message.Reason {
 	if d.queue.Doubted() {
 		out = append(out, message.InDoubt)
 	}
+	return d.shutOut(out)
+}
+
+// shutOut adds the reasons for which sends wait.
+func (d *destination) shutOut(out []message.Reason) []message.Reason {
 	if d.loads.sends > 0 {
 		out = append(out, message.ReceiptsUnread)
 	}
@@ -62,8 +70,8 @@ func (d *destination) waits(b *Broker, budget *int) []message.Reason {
 
 // idles reports whether nothing is in a queue, or waits to come in.
 func (d *destination) idles() bool {
-	return d.queue.Len()+d.queue.Withheld() == 0 && d.queue.Damage().Places == 0 &&
-		d.loads.sends+d.parkedCount() == 0
+	return (d.queue == nil || d.queue.Len()+d.queue.Withheld() == 0 &&
+		d.queue.Damage().Places == 0) && d.loads.sends+d.parkedCount() == 0
 }
 
 // nowLacks notes what a class that waits lacks, and tells of each thing once: it may go to and fro.

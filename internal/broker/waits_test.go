@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/policy"
 )
 
 // waitsOf is what a status says about a queue.
@@ -52,5 +53,31 @@ func TestAStatusTellsWhyTheOldestMessagesWait(t *testing.T) {
 	want := []message.Reason{message.SelectorNoMatch, message.WindowFull}
 	if got := h.waitsOf(q); !slices.Equal(got, want) {
 		t.Errorf("with a full window beside it: %v, want %v", got, want)
+	}
+}
+
+// A topic has no messages itself; sends wait there as at a queue.
+func TestAStatusTellsWhySendsWait(t *testing.T) {
+	for _, d := range []message.Destination{queueQ, topicNamed("T")} {
+		h := open(t, nil, func(o *Options) {
+			e := policy.NewEntry()
+			e.Memory.LimitBytes = 2000
+			o.Policies = &policy.Map{Default: e}
+		})
+		g, p := h.connect("g", "g", "", nil), h.connect("p", "p", "", nil)
+		g.window("g", d, 1, "")
+		if got := h.waitsOf(d); len(got) != 0 {
+			t.Errorf("%s: nothing waits for %v", d, got)
+		}
+		for n := range int64(10) {
+			p.hand(p.big("p", d, n+1, 500, false))
+			h.turn()
+		}
+		if x := h.b.find(d); x.parkedCount() == 0 {
+			t.Fatalf("%s: no send waits", d)
+		}
+		if got := h.waitsOf(d); !slices.Contains(got, message.MemoryFull) {
+			t.Errorf("%s: sends wait for %v", d, got)
+		}
 	}
 }

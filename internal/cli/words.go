@@ -139,6 +139,8 @@ func waiting(d *manage.Destination) string {
 	return strings.Join(why, ", ") + more
 }
 
+func isTopic(name string) bool { return strings.HasPrefix(name, "topic://") }
+
 // namedMost is how many queues a line of status names that wait for the same reasons.
 const namedMost = 3
 
@@ -162,6 +164,9 @@ func waitingLines(list []manage.Destination) (lines []string) {
 		see, more := strings.TrimPrefix(names[0], "queue://"), ""
 		if len(names) > 1 {
 			see = "QUEUE"
+			if slices.ContainsFunc(names, isTopic) {
+				see = "DESTINATION"
+			}
 		}
 		if k := len(names) - namedMost; k > 0 {
 			names, more = names[:namedMost], fmt.Sprintf(" and %d more", k)

@@ -32,6 +32,7 @@ func (b *builder) broker(n *bean) *Broker {
 	}
 	out.Persistence = b.persistence(n, filepath.Join(data, out.Name))
 	out.Persistence.SpoolDirectory = b.spool(n, filepath.Join(data, out.Name, "tmp_storage"))
+	b.apart(n, out, data)
 	out.Usage = b.usage(n)
 	out.Policy = b.policyMap(n.one("destinationPolicy"))
 	for _, d := range n.many("destinations") {
@@ -131,6 +132,45 @@ func (b *builder) spool(n *bean, dir string) string {
 		dir = b.folder(s, "directory")
 	}
 	return dir
+}
+
+// apart looks whether a broker's spool, which is wiped at each start and stop, and what it keeps
+// are in each other's way.
+func (b *builder) apart(n *bean, out *Broker, data string) {
+	p := &out.Persistence
+	if p.Memory {
+		return
+	}
+	at := n.at("tmpDataDirectory")
+	if s := n.one("tempDataStore"); s != nil && s.has("directory") {
+		at = s.at("directory")
+	} else if a := n.one("persistenceAdapter"); a != nil && !n.has("tmpDataDirectory") {
+		at = a.at("directory")
+	}
+	spool := p.Spool(out.Name)
+	switch {
+	case within(p.Directory, spool):
+		b.problem(at, "the store %s is in the folder %s of spooled messages, which is wiped at each"+
+			" start; name another tmpDataDirectory", p.Directory, spool)
+	case within(data, spool):
+		b.problem(at, "the dataDirectory %s is in the folder %s of spooled messages, which is wiped at"+
+			" each start; name another tmpDataDirectory", data, spool)
+	case filepath.Dir(spool) == filepath.Clean(p.Directory),
+		within(spool, filepath.Join(p.Directory, "db")):
+		b.problem(at, "the folder %s of spooled messages is among the store's files in %s; name"+
+			" another tmpDataDirectory", spool, p.Directory)
+	}
+}
+
+// within reports whether a folder is another one, or in it, as they are written.
+func within(dir, in string) bool {
+	a, no := filepath.Abs(dir)
+	b, nor := filepath.Abs(in)
+	if no != nil || nor != nil {
+		return false
+	}
+	rel, err := filepath.Rel(b, a)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 func (b *builder) usage(n *bean) Usage {

@@ -174,6 +174,11 @@ type Persistence struct {
 	PurgeRecoveredXA string
 }
 
+// Spool is the folder of spooled messages of a broker of a name.
+func (p *Persistence) Spool(name string) string {
+	return filepath.Join(p.SpoolDirectory, name+".hopwire")
+}
+
 // Limit is a usage limit: Bytes, or Percent of Total. With both 0 there is none, as in ActiveMQ.
 type Limit struct {
 	Bytes   int64

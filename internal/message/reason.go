@@ -40,6 +40,7 @@ const (
 	Poisoned             Reason = "POISONED"
 	BridgeDown           Reason = "BRIDGE_DOWN"
 	FrameTooBig          Reason = "FRAME_TOO_BIG"
+	ConnectionLimit      Reason = "CONNECTION_LIMIT"
 	FrameMemory          Reason = "FRAME_MEMORY"
 	FrameSlow            Reason = "FRAME_SLOW"
 	DuplexMirror         Reason = "DUPLEX_MIRROR"

@@ -29,6 +29,8 @@ type Listener struct {
 	log  *slog.Logger
 	open atomic.Int64
 
+	files          func() uint64 // the limit of open files; 0 is none
+	refused        atomic.Int64
 	reported, full time.Time
 }
 
@@ -55,7 +57,7 @@ func NewListener(l net.Listener, u URI, o Options, log *slog.Logger) *Listener {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Listener{uri: u, opt: o, l: l, log: log}
+	return &Listener{uri: u, opt: o, l: l, log: log, files: OpenFileLimit}
 }
 
 // Addr is the address that is listened at.
@@ -66,6 +68,9 @@ func (l *Listener) Options() Options { return l.opt }
 
 // Open is the number of connections now.
 func (l *Listener) Open() int { return int(l.open.Load()) }
+
+// Refused is how many connections were refused, as there were too many.
+func (l *Listener) Refused() int64 { return l.refused.Load() }
 
 // Close ends Serve. Connections stay.
 func (l *Listener) Close() error { return l.l.Close() }
@@ -118,21 +123,33 @@ func (l *Listener) report(err error, pause time.Duration) {
 }
 
 func (l *Listener) admit(c net.Conn, handle func(*Conn)) {
-	n := l.open.Add(1)
-	if most := l.opt.MaximumConnections; most > 0 && n > int64(most) {
-		l.open.Add(-1)
-		if time.Since(l.full) >= reportEvery {
-			l.full = time.Now()
-			l.log.Warn("connections are refused: maximumConnections is reached; raise it in the uri",
-				slog.String("connector", l.uri.String()), slog.Int("maximumConnections", most),
-				slog.String("remote", c.RemoteAddr().String()))
-		}
-		c.Close()
+	n, limit := l.open.Add(1), l.files()
+	switch most := l.opt.MaximumConnections; {
+	case most > 0 && n > int64(most):
+		l.refuse(c, "connections are refused: maximumConnections is reached; raise it in the uri",
+			slog.Int("maximumConnections", most))
+		return
+	case leavesTooFew(c, limit):
+		l.refuse(c, "connections are refused: the rest of the open files is kept for the store and"+
+			" bridges; raise their limit (ulimit -n, LimitNOFILE)", slog.Uint64("limit", limit),
+			slog.Uint64("kept", ReservedFiles(limit)))
 		return
 	}
 	conn := Wrap(c, l.opt)
 	conn.release = func() { l.open.Add(-1) }
 	handle(conn)
+}
+
+// refuse ends a connection that is one too many.
+func (l *Listener) refuse(c net.Conn, why string, limits ...any) {
+	l.open.Add(-1)
+	l.refused.Add(1)
+	if time.Since(l.full) >= reportEvery {
+		l.full = time.Now()
+		l.log.Warn(why, append(limits, slog.String("connector", l.uri.String()),
+			slog.String("remote", c.RemoteAddr().String()))...)
+	}
+	c.Close()
 }
 
 // Dial connects to a broker's URI. It is bounded by connectionTimeout and ctx. The error of a

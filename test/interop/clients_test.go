@@ -51,6 +51,8 @@ var better = map[string]string{
 	"a temporary destination is deleted": "only its own connection may do so",
 	"a slow consumer of a queue is aborted": "" +
 		"one that is full while more waits is slow, as with ActiveMQ 6; 5.17 finds topics' alone",
+	"a transaction of a consumer that is aborted": "" +
+		"what comes again was not committed, and what was sent for it is taken back",
 	"policies tell of a queue's slow consumers": "" +
 		"one that is full while more waits is slow, as with ActiveMQ 6; 5.17 finds topics' alone",
 	"queues and topics of one consumer are acknowledged": "" +

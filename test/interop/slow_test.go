@@ -66,6 +66,16 @@ var slowScenarios = []scenario{
 		p.over("it receives", in)
 		p.got("another", p.pull(p.session(jms.Auto), dest).Receive(3, patience))
 	}},
+	{"a transaction of a consumer that is aborted", func(p *program) {
+		dest := p.under("ack", "")
+		s := p.session(jms.Transacted)
+		in := p.pull(s, dest)
+		p.send(dest, 3)
+		p.got("taken", in.Receive(2, patience))
+		p.pause(aborted)
+		p.failed("it commits", s.Commit())
+		p.got("another", p.pull(p.session(jms.Auto), dest).Receive(3, time.Second))
+	}},
 	{"a consumer that acknowledges stays", func(p *program) {
 		dest := p.under("ack", "")
 		in := p.pull(p.session(jms.Auto), dest)

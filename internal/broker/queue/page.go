@@ -220,13 +220,17 @@ func (q *Queue) Doubted() bool {
 	return false
 }
 
-// Refusals evaluates a copy against every slot: the same decision that Dispatch obeys.
+// Refusals evaluates a copy against every slot: the same decision that Dispatch obeys, but that a
+// slot which takes nothing now is asked whether it ever takes this one.
 func (q *Queue) Refusals(c *Copy, f func(s *Slot, v message.Verdict)) {
 	now := q.env.Mono()
 	for _, s := range q.slots {
 		v := q.gate(s, now)
 		switch {
 		case v.Outcome != message.Deliver:
+			if x := q.verdict(s, c, now); x.Outcome == message.Refuse && x.Wake == message.WakeNever {
+				v = x
+			}
 		case s.sated():
 			v = message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
 				Reason: message.Committing}

@@ -91,6 +91,9 @@ func (l *Listener) Addr() string { return l.l.Addr().String() }
 // Open is the number of connections now.
 func (l *Listener) Open() int { return l.l.Open() }
 
+// Refused is how many connections were refused, as there were too many.
+func (l *Listener) Refused() int64 { return l.l.Refused() }
+
 // Close ends accepting; connections stay.
 func (l *Listener) Close() { _ = l.l.Close() }
 

@@ -203,7 +203,7 @@ func (s *Store) fail(err error) {
 			return
 		}
 		s.failure = message.Errorf(message.Unavailable,
-			"store %s: the disk failed, nothing can be stored: %w", s.opts.Dir, err)
+			"store %s: %s, nothing can be stored: %w", s.opts.Dir, howFailed(err), err)
 		close(s.failed)
 		if s.opts.OnFatal != nil {
 			s.opts.OnFatal(s.failure)

@@ -53,6 +53,7 @@ type Options struct {
 	// 64th part of a smaller file system.
 	MemTableBytes int64
 	CacheBytes    int64         // of decompressed blocks, default 32 MiB
+	MaxOpenFiles  int           // of tables, about; default 1000
 	InlineBytes   int           // larger bodies get a record of their own; default 4096
 	PieceBytes    int           // still larger ones get one for each so many bytes; default 192 KiB
 	Poll          time.Duration // how often space, and a lock, is looked at; default 500 ms

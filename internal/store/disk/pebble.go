@@ -29,6 +29,7 @@ func (s *Store) pebbleOptions(fs patient.FS) *pebble.Options {
 		FS:                          fs,
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		CacheSize:                   s.opts.CacheBytes,
+		MaxOpenFiles:                s.opts.MaxOpenFiles,
 		MemTableSize:                uint64(s.opts.MemTableBytes),
 		MemTableStopWritesThreshold: memTables,
 		L0CompactionThreshold:       4,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,10 @@ const (
 	spoolCache    = 8 << 20
 	spoolReserve  = 320 << 20
 )
+
+// markName is the file that makes a folder a spool's: what has none, or has what no spool makes, is
+// somebody else's.
+const markName = "spool"
 
 // Spool is a volatile store whose folder is there from the first put to Close. A put into a folder
 // that cannot be made, or that has no room for a store, is refused as one for which there is no
@@ -52,12 +57,21 @@ func (p *Spool) fs() vfs.FS {
 	return vfs.Default
 }
 
-// Clear removes what a broker left that did not come to Close. It fails when somebody uses it.
+// Clear removes what a broker left that did not come to Close. It fails when somebody uses it, and
+// touches nothing in a folder that is no spool's.
 func (p *Spool) Clear() error {
-	fs, dir := p.fs(), p.opts.Dir
-	if _, err := fs.Stat(dir); errors.Is(err, os.ErrNotExist) {
+	if _, err := p.fs().Stat(p.opts.Dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	if err := p.whose(); err != nil {
+		return err
+	}
+	return p.wipe()
+}
+
+// wipe removes a spool that nobody uses.
+func (p *Spool) wipe() error {
+	dir := p.opts.Dir
 	lock, holder, err := p.opts.tryLock()
 	if errors.Is(err, files.ErrInUse) {
 		return message.Errorf(message.Unavailable, "spool %s: in use by %s", dir, holder)
@@ -72,13 +86,62 @@ func (p *Spool) Clear() error {
 	return nil
 }
 
-// remove removes the folder and what is in it.
-func (p *Spool) remove() error {
+// whose looks whether the folder is a spool's, or nobody's yet.
+func (p *Spool) whose() error {
 	names, err := p.fs().List(p.opts.Dir)
-	for _, name := range names {
-		err = errors.Join(err, p.fs().RemoveAll(p.fs().PathJoin(p.opts.Dir, name)))
+	if err != nil {
+		return message.Errorf(message.Unavailable, "spool %s: %w", p.opts.Dir, err)
 	}
-	return errors.Join(err, p.fs().Remove(p.opts.Dir))
+	what := ""
+	marked := slices.Contains(names, markName)
+	slices.Sort(names)
+	for _, name := range names {
+		switch {
+		case name == formatName:
+			return p.errForeign("it is a store")
+		case what != "", name == files.LockName, marked && (name == markName || name == files.DB):
+		case marked:
+			what = "no spool made " + name + " in it"
+		default:
+			what = "it has " + name + " and no file " + markName + ", so that no broker spooled there"
+		}
+	}
+	if what != "" {
+		return p.errForeign(what)
+	}
+	return nil
+}
+
+func (p *Spool) errForeign(what string) error {
+	return message.Errorf(message.Unavailable, "spool %s: %s: nothing there is touched; name"+
+		" another tmpDataDirectory", p.opts.Dir, what)
+}
+
+// remove removes the folder and what a spool makes in it, the mark last.
+func (p *Spool) remove() error {
+	fs, dir := p.fs(), p.opts.Dir
+	for _, name := range []string{files.DB, files.LockName, markName} {
+		if err := fs.RemoveAll(fs.PathJoin(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return fs.Remove(dir)
+}
+
+// mark makes the folder a spool's.
+func (p *Spool) mark() error {
+	if err := p.whose(); err != nil {
+		return err
+	}
+	f, err := p.fs().Create(p.fs().PathJoin(p.opts.Dir, markName), vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = f.Write([]byte("wiped by the broker that spools here, whenever it starts or stops\n"))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return message.Errorf(message.Limit, "spool %s: cannot mark the folder: %w", p.opts.Dir, err)
+	}
+	return nil
 }
 
 // Apply implements store.Store.
@@ -140,6 +203,9 @@ func (p *Spool) make() (*Store, error) {
 		}
 	}
 	if err := p.clean(); err != nil {
+		return nil, err
+	}
+	if err := p.mark(); err != nil {
 		return nil, err
 	}
 	return Open(context.Background(), o)
@@ -255,5 +321,8 @@ func (p *Spool) Close() error {
 	if err := p.s.Close(); err != nil {
 		return err
 	}
-	return p.Clear()
+	if _, err := p.fs().Stat(p.opts.Dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return p.wipe()
 }

@@ -85,8 +85,10 @@ func TestASpoolClearsWhatIsLeft(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "db"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "db", "000002.sst"), []byte("left"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"db/000002.sst", "spool", "lock"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("left"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	a, b := disk.NewSpool(disk.Options{Dir: dir}), disk.NewSpool(disk.Options{Dir: dir})
 	if err := a.Clear(); err != nil {
@@ -104,6 +106,68 @@ func TestASpoolClearsWhatIsLeft(t *testing.T) {
 	pageOf(t, a, 1)
 	if err := errors.Join(a.Close(), b.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is in the folder and no spool's stays, and nothing is spooled there.
+func TestASpoolTouchesNothingThatIsNotItsOwn(t *testing.T) {
+	for _, c := range []struct {
+		files []string
+		says  string
+	}{
+		{[]string{"db/000002.sst", "lock"}, "it has db and no file spool"},
+		{[]string{"a/file", "lock"}, "it has a and no file spool"},
+		{[]string{"db/000002.sst", "spool", "lock", "mine"}, "no spool made mine"},
+		{[]string{"ballast", "db/000002.sst", "format", "lock"}, "it is a store"},
+		{[]string{"db/000002.sst", "format", "lock", "spool"}, "it is a store"},
+	} {
+		dir := filepath.Join(t.TempDir(), "b.hopwire")
+		for _, name := range c.files {
+			name = filepath.Join(dir, name)
+			err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700),
+				os.WriteFile(name, []byte(name), 0o600))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := disk.NewSpool(disk.Options{Dir: dir})
+		err := s.Clear()
+		if message.KindOf(err) != message.Unavailable || !strings.Contains(err.Error(), c.says) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v is cleared: %v", c.files, err)
+		}
+		err = s.Apply([]*store.Batch{spooled(1, 1)})
+		if message.KindOf(err) != message.Limit && message.KindOf(err) != message.Unavailable {
+			t.Errorf("%v is spooled to: %v", c.files, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, name := range c.files {
+			name = filepath.Join(dir, name)
+			if text, err := os.ReadFile(name); err != nil || string(text) != name {
+				t.Errorf("of %v %s is %q, %v", c.files, name, text, err)
+			}
+		}
+	}
+}
+
+// A file that somebody puts into a spool's folder outlives it.
+func TestASpoolsEndLeavesWhatIsNotItsOwn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "b.hopwire")
+	s := disk.NewSpool(disk.Options{Dir: dir})
+	if err := s.Apply([]*store.Batch{spooled(1, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err == nil {
+		t.Error("it does not tell that the folder stays")
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "mine" {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }
 
