@@ -24,6 +24,7 @@ type idleness struct {
 	idle      bool          // it was when a sweep looked last, and nobody came since
 	idleSince time.Duration // when a sweep found it so first; monotonic
 	idleCount int64         // of messages that had come until then
+	commits   int           // under way, with so many messages for it that are in no queue
 }
 
 // stir notes that somebody comes to the destination, or leaves it.
@@ -146,7 +147,7 @@ func (b *Broker) uses(d *destination) bool {
 
 // keeps reports whether something goes on at a destination that it must be there for.
 func (b *Broker) keeps(d *destination) bool {
-	return d.parkedCount() > 0 || d.loads.reading || b.keptByBranch(d) != nil ||
+	return d.parkedCount() > 0 || d.commits > 0 || d.loads.reading || b.keptByBranch(d) != nil ||
 		slices.ContainsFunc(b.purges, func(p *purge) bool { return p.d == d })
 }
 
