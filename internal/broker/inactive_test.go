@@ -255,12 +255,50 @@ func TestASweepGoesOnBehindAReadThatFails(t *testing.T) {
 	h = open(t, h.disk, sweeps(nil))
 	h.b.Purge(queueQ, "", func(Purged, error) {})
 	h.turn()
-	h.broken = 3
+	h.broken = 1 << 30
 	h.pass(8 * time.Second)
 	h.b.destination(queueNamed("other"))
 	h.pass(20 * time.Second)
 	if h.b.find(queueNamed("other")) != nil || h.b.find(queueQ) == nil {
 		t.Errorf("%v and %v", h.there("q"), h.there("other"))
+	}
+}
+
+// A sweep asks the store once whose receipts an unused destination has, and brings none of them,
+// nor the numbers of producers, into memory; unless some are damaged, which is told of as ever.
+func TestASweepKeepsNoReceiptsInMemory(t *testing.T) {
+	for _, damaged := range []bool{false, true} {
+		h := open(t, nil, sweeps(nil))
+		for _, peer := range []message.BrokerID{"ID:p", "ID:r"} {
+			h.receive(network.Peer{ID: peer, Hopwire: true}, 1, true)
+			h.b.Purge(queueQ, "", func(Purged, error) {})
+			h.turn()
+		}
+		linked := queueNamed("linked") // who forwarded to it is there
+		h.b.Receive(&message.Message{ID: message.MessageID{Sequence: 9}, Destination: linked,
+			Persistent: true, BrokerPath: []message.BrokerID{"ID:r"}},
+			network.Peer{ID: "ID:r", Hopwire: true}, func(error) {})
+		h.turn()
+		h.b.Purge(linked, "", func(Purged, error) {})
+		h.turn()
+		h = open(t, h.disk, sweeps(nil))
+		h.lost = damaged
+		reads := 0
+		h.reads = func() { reads++ }
+		h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: "ID:r"}, Link: "x", Started: true,
+			Duplex: true})
+		h.pass(time.Hour)
+		d := h.b.find(queueQ)
+		if d == nil || (d.receipts != nil) != damaged || reads < 2 || !damaged && reads != 2 ||
+			h.b.find(linked) != nil ||
+			(h.b.counts.Reasons[message.Unreadable] > 0) != damaged {
+			t.Errorf("damaged %t: it is there %t, %d reads", damaged, d != nil, reads)
+		}
+		h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: "ID:p"}, Link: "y", Started: true,
+			Duplex: true})
+		if h.pass(time.Hour); h.b.find(queueQ) != nil {
+			t.Errorf("damaged %t: it stays although the peers are there", damaged)
+		}
 	}
 }
 
