@@ -115,6 +115,10 @@ func TestADestinationStaysWhileSomebodyUsesIt(t *testing.T) {
 			g.walk(xid(1), message.End, "ok", message.Prepare, "vote 0")
 			g.Gone()
 		}, nil, [2]bool{true, false}},
+		{"a send that waits for memory", func(h *house, g *guest) {
+			g.produce("g", queueNamed("other"), 1)
+			g.hand(g.mail("g", topicNamed("q"), 2))
+		}, func(o *Options, _ *policy.Entry) { o.MemoryLimitBytes = 1 }, [2]bool{false, true}},
 		{"a policy without", func(*house, *guest) {},
 			func(_ *Options, e *policy.Entry) { e.GC.Inactive = false }, [2]bool{true, true}},
 		{"no time", func(*house, *guest) {},
@@ -138,6 +142,11 @@ func TestWhoComesAndGoesBetweenSweepsUsesADestination(t *testing.T) {
 		"a message": func(g *guest, n int64) {
 			g.produce("g", queueQ, n)
 			g.h.b.Purge(queueQ, "", func(Purged, error) {})
+		},
+		"what is expired": func(g *guest, n int64) {
+			m := g.mail("g", queueQ, n)
+			m.Persistent, m.Expiration = false, 1
+			g.do(m)
 		},
 		"a consumer": func(g *guest, _ int64) {
 			g.do(&message.RemoveInfo{Object: g.consume("g", queueQ)})
@@ -226,6 +235,27 @@ func TestWhatAPeerMayAskAboutIsNotForgotten(t *testing.T) {
 		t.Error("it is gone before the peer can have asked")
 	}
 	if h.pass(linkSettles); h.b.find(queueQ) != nil {
+		t.Error("it stays although the peer is there")
+	}
+}
+
+// A peer asks over a connection that it made, too; what comes again is a use.
+func TestWhatAPeerHasAskedAboutMayGo(t *testing.T) {
+	p := network.Peer{ID: "ID:p", Hopwire: true, Prefetch: 1000}
+	h := open(t, nil, sweeps(nil))
+	h.receive(p, 1, true)
+	h.b.Purge(queueQ, "", func(Purged, error) {})
+	h.connect("x", "x", "", &message.BrokerInfo{ID: p.ID, Name: "p", NetworkConnection: true})
+	if h.pass(linkSettles / 2); h.b.find(queueQ) == nil {
+		t.Error("it is gone before the peer can have asked")
+	}
+	for n := range 10 {
+		h.receive(p, 1, true)
+		if h.pass(linkSettles / 2); h.b.find(queueQ) == nil {
+			t.Fatalf("it is gone after the copy came %d times", n+2)
+		}
+	}
+	if h.pass(2 * linkSettles); h.b.find(queueQ) != nil {
 		t.Error("it stays although the peer is there")
 	}
 }
