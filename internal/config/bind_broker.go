@@ -34,6 +34,9 @@ func (b *builder) broker(n *bean) *Broker {
 	out.Persistence.SpoolDirectory = b.spool(n, filepath.Join(data, out.Name, "tmp_storage"))
 	out.Usage = b.usage(n)
 	out.Policy = b.policyMap(n.one("destinationPolicy"))
+	if out.PurgePeriod == 0 {
+		b.unswept(n.one("destinationPolicy"))
+	}
 	for _, d := range n.many("destinations") {
 		out.Destinations = append(out.Destinations, b.destination(d).Destination)
 	}
