@@ -72,14 +72,15 @@ func (b *Broker) countAborted(d *destination, what string) {
 		Text: what})
 }
 
-// under gives a destination of the consumer that a policy is for, with whether more waits at one of
-// those; nil when there is none.
+// under gives a destination of the consumer that a policy is for, with whether more waits for it at
+// one of those than it has room for; nil when there is none.
 func (s *consumer) under(e *policy.Entry) (d *destination, more bool) {
+	full := s.full()
 	for _, cs := range s.slots {
 		if cs.dest.policy != e {
 			continue
 		}
-		if d = cs.dest; d.queue.Pending() > 0 {
+		if d = cs.dest; full && s.waits(cs) {
 			return d, true
 		}
 	}
@@ -113,7 +114,7 @@ func (s *consumer) overdue(e *policy.Entry) (d *destination, why string) {
 		}
 		return d, ""
 	}
-	if !s.slow || !more || len(s.slots) > 0 && !s.full() {
+	if !s.slow || !more {
 		s.often = 0
 		return d, ""
 	}
@@ -150,7 +151,7 @@ func (n *netSub) overdue(e *policy.Entry) (d *destination, why string) {
 	more := n.backlog.len() > 0
 	for _, cs := range n.slots {
 		if cs.dest.policy == e {
-			if d = cs.dest; d.queue.Pending() > 0 {
+			if d = cs.dest; n.waits(cs) {
 				more = true
 				break
 			}

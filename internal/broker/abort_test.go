@@ -90,6 +90,68 @@ func TestASlowConsumerEndsAfterItsTime(t *testing.T) {
 	}
 }
 
+// A client that does not close its consumer at once is told once.
+func TestAConsumerIsToldToCloseOnce(t *testing.T) {
+	h := open(t, nil, strict(policy.AbortSlowAck, func(s *policy.SlowConsumer) {
+		s.CheckPeriod = abortGrace / 10
+	}))
+	g, p := h.connect("g", "g", "", nil), h.connect("p", "p", "", nil)
+	id := g.window("g", queueQ, 2, "")
+	p.produce("p", queueQ, 1)
+	h.pass(20 * time.Second)
+	if n := h.b.counts.Reasons[message.SlowConsumer]; g.toldToClose(id) != 1 || n != 1 {
+		t.Errorf("told %d times, counted %d", g.toldToClose(id), n)
+	}
+}
+
+// The consumer of a peer that connected, and one that a client has for another broker, are
+// subscriptions of the network.
+func TestAPeersSlowConsumerStaysUnlessThePolicySaysOtherwise(t *testing.T) {
+	for _, ignored := range []bool{true, false} {
+		for _, peer := range []*message.BrokerInfo{nil,
+			{ID: "ID:p", Name: "p", NetworkConnection: true}} {
+			h := open(t, nil, strict(policy.AbortSlowAck, func(s *policy.SlowConsumer) {
+				s.IgnoreNetworkConsumers = ignored
+			}))
+			g, p := h.connect("g", "g", "", peer), h.connect("p", "p", "", nil)
+			id := message.ConsumerID{Connection: "g", Session: 1, Value: 7}
+			g.do(&message.ConsumerInfo{ID: id, Destination: queueQ, PrefetchSize: 2,
+				NetworkSubscription: peer == nil})
+			p.produce("p", queueQ, 1)
+			h.pass(20 * time.Second)
+			if n := g.toldToClose(id); len(g.got) != 1 || (n == 0) != ignored {
+				t.Errorf("ignored %t, peer %t: told to close %d times", ignored, peer != nil, n)
+			}
+		}
+	}
+}
+
+// What a consumer was found for counts from its last answer on.
+func TestHowOftenAConsumerWasSlowIsForgottenWhenItIsNot(t *testing.T) {
+	for _, kind := range []policy.SlowConsumerKind{policy.AbortSlow, policy.AbortSlowAck} {
+		h := open(t, nil, strict(kind, func(s *policy.SlowConsumer) {
+			s.MaxSlowDuration, s.MaxSlowCount = -1, 3
+		}))
+		g, p := h.connect("g", "g", "", nil), h.connect("p", "p", "", nil)
+		id := g.window("g", queueQ, 1, "")
+		for n := range int64(5) {
+			p.produce("p", queueQ, 2*n+1)
+			p.produce("p", queueQ, 2*n+2)
+			if h.pass(time.Second); kind == policy.AbortSlowAck {
+				h.pass(11 * time.Second)
+			}
+			for range 2 {
+				g.ack(id, queueQ, g.got[len(g.got)-1], message.StandardAck,
+					message.TransactionID{})
+			}
+			h.pass(2 * time.Second)
+		}
+		if n := g.toldToClose(id); n != 0 || len(g.got) != 10 {
+			t.Errorf("%v: it has %d and is told to close %d times", kind, len(g.got), n)
+		}
+	}
+}
+
 // An aborted consumer's copies go to others, whether its client closes it or not.
 func TestWhatAnAbortedConsumerHasGoesToOthers(t *testing.T) {
 	for _, obeys := range []bool{false, true} {

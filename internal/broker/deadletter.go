@@ -119,6 +119,10 @@ func (b *Broker) expire(d *destination, c *queue.Copy) {
 func (b *Broker) countExpired(d *destination, m *message.Message) {
 	d.counts.Expired++
 	b.counts.Expired++
+	b.adviseExpired(d, m)
+}
+
+func (b *Broker) adviseExpired(d *destination, m *message.Message) {
 	b.adviseMessage("Expired", d, m,
 		message.Property{Name: "orignalMessageId", Value: m.ID.String()})
 }

@@ -27,6 +27,7 @@ type house struct {
 	broken int                  // so many reads fail from here on
 	bad    map[store.Seq]bool   // messages that cannot be read
 	lost   bool                 // some receipts cannot be read
+	reads  func()               // hears of reads of receipts
 	odd    message.ConnectionID // of whose producers the numbers cannot be read
 	space  func() store.Space   // instead of the disk's
 
@@ -108,6 +109,9 @@ func (h *house) Receipts(d store.DestID, done func(store.Receipts, error)) {
 		if err := h.unreadable(); err != nil {
 			done(store.Receipts{}, err)
 			return
+		}
+		if h.reads != nil {
+			h.reads()
 		}
 		r, err := h.disk.Receipts(d)
 		for i, p := range r.Producers {

@@ -24,6 +24,10 @@ type idleness struct {
 	idle      bool          // it was when a sweep looked last, and nobody came since
 	idleSince time.Duration // when a sweep found it so first; monotonic
 	idleCount int64         // of messages that had come until then
+	commits   int           // under way, with so many messages for it that are in no queue
+	// Whose receipts the store has of it, if forwarded is set; while none are in memory.
+	forwarders []message.BrokerID
+	forwarded  bool
 }
 
 // stir notes that somebody comes to the destination, or leaves it.
@@ -91,12 +95,13 @@ func (s *sweep) goOn() {
 			continue
 		}
 		if d.mayBeKnown() && len(away) > 0 {
-			if !b.haveReceipts(d, func() { b.env.Soon(s.goOn) }) { // looks at this one again
-				s.next = d.id
+			if !b.hasReceipts(d) && !d.forwarded {
+				s.next = d.id // looks at this one again
 				b.purgeInactive(idle)
+				s.askWhose(d)
 				return
 			}
-			if slices.ContainsFunc(away, d.receipts.Of) {
+			if slices.ContainsFunc(away, d.hasOf) {
 				continue // it may ask whether a copy arrived
 			}
 		}
@@ -105,6 +110,43 @@ func (s *sweep) goOn() {
 	}
 	b.purgeInactive(idle)
 	b.sweeping = false
+}
+
+// askWhose asks the store whose receipts it has of a destination, and goes on. They are not brought
+// into memory, where they would stay: nobody uses it.
+func (s *sweep) askWhose(d *destination) {
+	b := s.b
+	goOn := func() { b.env.Soon(s.goOn) }
+	b.journal.whenHandedOver(func() {
+		b.journal.storage.Receipts(d.id, func(read store.Receipts, err error) {
+			switch {
+			case err != nil: // the next sweep asks again
+				s.next = d.id + 1
+				b.trouble(d, message.ReceiptsUnread, 1, "it could not be read whose receipts an unused"+
+					" destination has: "+err.Error())
+			case read.Damage != nil:
+				if !b.haveReceipts(d, goOn) {
+					return
+				}
+			default:
+				d.forwarders, d.forwarded = nil, true
+				for i := range read.Peers {
+					if p := &read.Peers[i]; len(p.List) > 0 {
+						d.forwarders = append(d.forwarders, p.Peer)
+					}
+				}
+			}
+			goOn()
+		})
+	})
+}
+
+// hasOf reports whether there are receipts of a peer.
+func (d *destination) hasOf(peer message.BrokerID) bool {
+	if d.receipts != nil {
+		return d.receipts.Of(peer)
+	}
+	return slices.Contains(d.forwarders, peer)
 }
 
 // over marks a destination that nobody uses, and reports whether its time is over.
@@ -146,7 +188,7 @@ func (b *Broker) uses(d *destination) bool {
 
 // keeps reports whether something goes on at a destination that it must be there for.
 func (b *Broker) keeps(d *destination) bool {
-	return d.parkedCount() > 0 || d.loads.reading || b.keptByBranch(d) != nil ||
+	return d.parkedCount() > 0 || d.commits > 0 || d.loads.reading || b.keptByBranch(d) != nil ||
 		slices.ContainsFunc(b.purges, func(p *purge) bool { return p.d == d })
 }
 

@@ -115,6 +115,10 @@ func TestADestinationStaysWhileSomebodyUsesIt(t *testing.T) {
 			g.walk(xid(1), message.End, "ok", message.Prepare, "vote 0")
 			g.Gone()
 		}, nil, [2]bool{true, false}},
+		{"a send that waits for memory", func(h *house, g *guest) {
+			g.produce("g", queueNamed("other"), 1)
+			g.hand(g.mail("g", topicNamed("q"), 2))
+		}, func(o *Options, _ *policy.Entry) { o.MemoryLimitBytes = 1 }, [2]bool{false, true}},
 		{"a policy without", func(*house, *guest) {},
 			func(_ *Options, e *policy.Entry) { e.GC.Inactive = false }, [2]bool{true, true}},
 		{"no time", func(*house, *guest) {},
@@ -138,6 +142,11 @@ func TestWhoComesAndGoesBetweenSweepsUsesADestination(t *testing.T) {
 		"a message": func(g *guest, n int64) {
 			g.produce("g", queueQ, n)
 			g.h.b.Purge(queueQ, "", func(Purged, error) {})
+		},
+		"what is expired": func(g *guest, n int64) {
+			m := g.mail("g", queueQ, n)
+			m.Persistent, m.Expiration = false, 1
+			g.do(m)
 		},
 		"a consumer": func(g *guest, _ int64) {
 			g.do(&message.RemoveInfo{Object: g.consume("g", queueQ)})
@@ -230,6 +239,27 @@ func TestWhatAPeerMayAskAboutIsNotForgotten(t *testing.T) {
 	}
 }
 
+// A peer asks over a connection that it made, too; what comes again is a use.
+func TestWhatAPeerHasAskedAboutMayGo(t *testing.T) {
+	p := network.Peer{ID: "ID:p", Hopwire: true, Prefetch: 1000}
+	h := open(t, nil, sweeps(nil))
+	h.receive(p, 1, true)
+	h.b.Purge(queueQ, "", func(Purged, error) {})
+	h.connect("x", "x", "", &message.BrokerInfo{ID: p.ID, Name: "p", NetworkConnection: true})
+	if h.pass(linkSettles / 2); h.b.find(queueQ) == nil {
+		t.Error("it is gone before the peer can have asked")
+	}
+	for n := range 10 {
+		h.receive(p, 1, true)
+		if h.pass(linkSettles / 2); h.b.find(queueQ) == nil {
+			t.Fatalf("it is gone after the copy came %d times", n+2)
+		}
+	}
+	if h.pass(2 * linkSettles); h.b.find(queueQ) != nil {
+		t.Error("it stays although the peer is there")
+	}
+}
+
 // A link that answers do not get through any more is found to be dead after a while: until then
 // what came over it is not forgotten.
 func TestWhatCameOverALinkThatMayBeDeadIsNotForgotten(t *testing.T) {
@@ -255,12 +285,50 @@ func TestASweepGoesOnBehindAReadThatFails(t *testing.T) {
 	h = open(t, h.disk, sweeps(nil))
 	h.b.Purge(queueQ, "", func(Purged, error) {})
 	h.turn()
-	h.broken = 3
+	h.broken = 1 << 30
 	h.pass(8 * time.Second)
 	h.b.destination(queueNamed("other"))
 	h.pass(20 * time.Second)
 	if h.b.find(queueNamed("other")) != nil || h.b.find(queueQ) == nil {
 		t.Errorf("%v and %v", h.there("q"), h.there("other"))
+	}
+}
+
+// A sweep asks the store once whose receipts an unused destination has, and brings none of them,
+// nor the numbers of producers, into memory; unless some are damaged, which is told of as ever.
+func TestASweepKeepsNoReceiptsInMemory(t *testing.T) {
+	for _, damaged := range []bool{false, true} {
+		h := open(t, nil, sweeps(nil))
+		for _, peer := range []message.BrokerID{"ID:p", "ID:r"} {
+			h.receive(network.Peer{ID: peer, Hopwire: true}, 1, true)
+			h.b.Purge(queueQ, "", func(Purged, error) {})
+			h.turn()
+		}
+		linked := queueNamed("linked") // who forwarded to it is there
+		h.b.Receive(&message.Message{ID: message.MessageID{Sequence: 9}, Destination: linked,
+			Persistent: true, BrokerPath: []message.BrokerID{"ID:r"}},
+			network.Peer{ID: "ID:r", Hopwire: true}, func(error) {})
+		h.turn()
+		h.b.Purge(linked, "", func(Purged, error) {})
+		h.turn()
+		h = open(t, h.disk, sweeps(nil))
+		h.lost = damaged
+		reads := 0
+		h.reads = func() { reads++ }
+		h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: "ID:r"}, Link: "x", Started: true,
+			Duplex: true})
+		h.pass(time.Hour)
+		d := h.b.find(queueQ)
+		if d == nil || (d.receipts != nil) != damaged || reads < 2 || !damaged && reads != 2 ||
+			h.b.find(linked) != nil ||
+			(h.b.counts.Reasons[message.Unreadable] > 0) != damaged {
+			t.Errorf("damaged %t: it is there %t, %d reads", damaged, d != nil, reads)
+		}
+		h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: "ID:p"}, Link: "y", Started: true,
+			Duplex: true})
+		if h.pass(time.Hour); h.b.find(queueQ) != nil {
+			t.Errorf("damaged %t: it stays although the peers are there", damaged)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"math"
-	"reflect"
 
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
@@ -15,11 +14,16 @@ type pendingLimit struct {
 	most     int // -1: any number
 	eviction policy.Eviction
 	soonest  int64 // no message that waits expires before it (ms since the epoch)
-	dropped  int64
+	came     int   // messages since it was last looked for what is expired
+	known    values
 }
 
-// evictLooks is how many messages an eviction strategy looks at, the oldest.
-const evictLooks = 1000
+const (
+	// evictLooks is how many messages an eviction strategy looks at, the oldest.
+	evictLooks = 1000
+	// expiryPart: it is looked for what is expired when as many came as are this part of what waits.
+	expiryPart = 16
+)
 
 // limitPending has the consumer follow a policy.
 func (s *consumer) limitPending(e *policy.Entry) {
@@ -50,6 +54,7 @@ func (s *consumer) await(it backlogItem) {
 		return
 	}
 	s.backlog.push(it)
+	p.came++
 	if until := it.m.Expiration; until > 0 {
 		p.soonest = min(p.soonest, until)
 	}
@@ -58,18 +63,22 @@ func (s *consumer) await(it backlogItem) {
 	}
 	for s.backlog.messages > p.most {
 		for _, it := range s.evicted() {
-			s.discard(it)
+			if it.m.Expired(s.b.env.Wall()) {
+				s.expires(it)
+			} else {
+				s.discard(it)
+			}
 		}
 	}
 }
 
-// shedExpired takes what is expired out of what waits.
+// shedExpired takes what is expired out of what waits; not for each message, since it looks at all.
 func (s *consumer) shedExpired() {
-	p := &s.pending
-	if s.b.env.Wall() < p.soonest {
+	p, n := &s.pending, s.backlog.len()
+	if s.b.env.Wall() < p.soonest || p.came < n/expiryPart {
 		return
 	}
-	p.soonest = math.MaxInt64
+	p.soonest, p.came = math.MaxInt64, 0
 	for _, it := range s.backlog.takeOut(func(it *backlogItem) bool {
 		if it.dest == nil || it.m.Expiration == 0 {
 			return false
@@ -80,7 +89,15 @@ func (s *consumer) shedExpired() {
 		p.soonest = min(p.soonest, it.m.Expiration)
 		return false
 	}) {
-		s.b.expiredInBacklog(it)
+		s.expires(it)
+	}
+}
+
+// expires ends a message whose time was over before the limit's was. It is told of as expired, not
+// as discarded, as with ActiveMQ.
+func (s *consumer) expires(it backlogItem) {
+	if s.b.expiredInBacklog(it) {
+		s.b.adviseExpired(it.dest, it.m)
 	}
 }
 
@@ -91,7 +108,7 @@ func (s *consumer) evicted() []backlogItem {
 	case policy.EvictLowestPriority:
 		return []backlogItem{q.removeAt(q.leastImportant())}
 	case policy.EvictUniqueProperty:
-		if out := q.superseded(s.pending.eviction.Property); len(out) > 0 {
+		if out := q.superseded(&s.pending.known, s.pending.eviction.Property); len(out) > 0 {
 			return out
 		}
 	}
@@ -116,37 +133,6 @@ func (q *backlog) leastImportant() int {
 		}
 	}
 	return least
-}
-
-// superseded takes out what is not the newest of its value of a property, if any has a value.
-func (q *backlog) superseded(property string) []backlogItem {
-	newest := map[any]int{}
-	end := min(len(q.items), q.start+evictLooks)
-	for i := q.start; i < end; i++ {
-		it := &q.items[i]
-		if it.dest == nil {
-			continue
-		}
-		value := message.View{Message: it.m}.Field(property)
-		if value == nil || !reflect.TypeOf(value).Comparable() {
-			continue
-		}
-		if j, again := newest[value]; !again || it.m.Timestamp > q.items[j].m.Timestamp {
-			newest[value] = i
-		}
-	}
-	if len(newest) == 0 {
-		return nil
-	}
-	stay := map[int]bool{}
-	for _, i := range newest {
-		stay[i] = true
-	}
-	i := q.start - 1
-	return q.takeOut(func(it *backlogItem) bool {
-		i++
-		return i < end && it.dest != nil && !stay[i]
-	})
 }
 
 // takeOut takes those out that go; it asks in their order.
@@ -179,12 +165,11 @@ func (q *backlog) removeAt(i int) backlogItem {
 // discard ends a message that waited longer than the limit lets it. What is not kept at all is no
 // dead letter, as with ActiveMQ.
 func (s *consumer) discard(it backlogItem) {
-	b, p := s.b, &s.pending
-	p.dropped++
+	b := s.b
 	b.countDropped(it.dest, message.PendingLimit, 1)
 	b.tell(Event{Kind: MessageDropped, Reason: message.PendingLimit, Dest: it.dest.name,
 		Of: string(s.conn.id), Text: s.tooSlow(), Count: 1})
-	if it.dest.gone || p.most == 0 {
+	if it.dest.gone || s.pending.most == 0 {
 		return
 	}
 	it.dest.counts.Dequeued++

@@ -135,6 +135,108 @@ func TestExpiredMessagesGoBeforeThePendingLimit(t *testing.T) {
 	}
 }
 
+// Of many that wait, what is expired among them is found before many others went.
+func TestWhatIsExpiredAmongManyIsFoundSoon(t *testing.T) {
+	h := open(t, nil, losing(160, policy.EvictOldest))
+	g, p := h.connect("g", "g", "", nil), h.connect("p", "p", "", nil)
+	g.window("g", topicNamed("t"), 1, "")
+	for n := range int64(190) {
+		m := p.mail("p", topicNamed("t"), n+1)
+		if n >= 80 && n < 110 {
+			m.Expiration = h.Wall() + 1000
+		}
+		if n == 161 {
+			h.pass(2 * time.Second)
+		}
+		p.do(m)
+	}
+	if lost := h.b.counts.Reasons[message.PendingLimit]; h.b.counts.Expired != 30 || lost > 10 {
+		t.Errorf("%d are expired, and %d went", h.b.counts.Expired, lost)
+	}
+}
+
+// What goes by the limit is told of as discarded, what was expired as expired; of a limit of 0,
+// which keeps nothing, nothing is told.
+func TestWhatAPendingLimitTakesIsToldOf(t *testing.T) {
+	for _, c := range []struct {
+		most            int
+		discards, lapse int
+	}{{4, 1, 2}, {0, 0, 0}} {
+		h := open(t, nil, func(o *Options) {
+			losing(c.most, policy.EvictOldest)(o)
+			o.Policies.Default.Advisory.Discarding = true
+		})
+		l := h.listens()
+		l.consume("l", topicNamed("ActiveMQ.Advisory.Expired.>"))
+		g, p := h.connect("g", "g", "", nil), h.connect("p", "p", "", nil)
+		g.window("g", topicNamed("t"), 1, "")
+		for n := range int64(8) {
+			m := p.mail("p", topicNamed("t"), n+1)
+			switch n {
+			case 2, 3:
+				m.Expiration = h.Wall() + 1000
+			case 5:
+				h.pass(2 * time.Second)
+			}
+			p.do(m)
+		}
+		told := map[string]int{}
+		for _, kind := range l.told() {
+			told[kind]++
+		}
+		if len(told) > 2 || told["MessageDiscarded"] != c.discards || told["Expired"] != c.lapse {
+			t.Errorf("limit %d: told %v", c.most, told)
+		}
+	}
+}
+
+// Where many wait, it is not looked at all of them for each that comes; what goes and is expired
+// counts so.
+func TestAMessageCostsNoMoreWhereManyWait(t *testing.T) {
+	const most, more = 50_000, 2000
+	for _, c := range []struct {
+		name    string
+		kind    policy.EvictionKind
+		lives   func(n int64) int64 // ms; 0 for ever
+		expired int64               // at least
+	}{
+		{"one expires each ms", policy.EvictOldest, func(int64) int64 { return most - 10 }, more - 10},
+		{"few expire each ms", policy.EvictOldest, func(n int64) int64 {
+			return (n%2 + 1) * most * 9 / 10
+		}, 1},
+		{"a property", policy.EvictUniqueProperty, func(int64) int64 { return 0 }, 0},
+	} {
+		h := quick(t, losing(most, c.kind))
+		g, p := h.connect("g", "g", "", nil), h.connect("p", "p", "", nil)
+		g.window("g", topicNamed("t"), 1, "")
+		d := h.b.find(topicNamed("t"))
+		first := p.mail("p", topicNamed("t"), 0)
+		send := func(n int64) {
+			h.now += time.Millisecond
+			m := first.Clone()
+			m.Persistent, m.BrokerSequence = false, n
+			if ms := c.lives(n); ms > 0 {
+				m.Expiration = h.Wall() + ms
+			}
+			if err := m.SetProperties(message.Property{Name: "k", Value: n % 40_000}); err != nil {
+				t.Fatal(err)
+			}
+			h.b.publish(d, m)
+		}
+		for n := range int64(most + 1) {
+			send(n + 1)
+		}
+		longest(t, c.name, 2*time.Second, func() {
+			for n := range int64(more) {
+				send(most + n + 2)
+			}
+		})
+		if n := h.b.counts.Expired; n < c.expired {
+			t.Errorf("%s: %d are expired", c.name, n)
+		}
+	}
+}
+
 // What a peer's bridge has no room for yet waits, however much the policy lets wait: nobody there
 // is slow.
 func TestABridgeHasNoPendingLimit(t *testing.T) {

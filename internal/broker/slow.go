@@ -1,8 +1,12 @@
 package broker
 
-import "hopwire/internal/policy"
+import (
+	"slices"
 
-// slows notes that a consumer of a destination is slow: it has no room, and more waits.
+	"hopwire/internal/policy"
+)
+
+// slows notes that a consumer of a destination is slow: it has no room, and more waits for it.
 func (s *consumer) slows(d *destination) {
 	if !s.slow {
 		s.slow, s.slowSince = true, s.b.env.Mono()
@@ -18,8 +22,24 @@ func (s *consumer) full() bool {
 	return s.window != nil && s.browse == nil && s.window.Prefetch() > 0 && s.window.Room() == 0
 }
 
+// waitsLooks is how many copies of a queue are looked at, to see whether one waits for a consumer.
+const waitsLooks = 100
+
+// waits reports whether a copy waits in a queue for the consumer, which has no room. Of what is in
+// the store alone it is known when the consumer takes everything.
+func (s *consumer) waits(at consumerSlot) bool {
+	some, unread := at.slot.Waits(waitsLooks)
+	return some || unread && (s.durable != nil || s.selector == nil && !s.info.NoLocal)
+}
+
+// waits reports whether a copy waits in a queue for the bridge; one that is in the store alone may.
+func (n *netSub) waits(at consumerSlot) bool {
+	some, unread := at.slot.Waits(waitsLooks)
+	return some || unread
+}
+
 // findSlow looks, after a queue delivered what it could, for consumers that have no room while more
-// waits, if the policy wants to know.
+// waits for them, if the policy wants to know.
 func (d *destination) findSlow() {
 	if !d.policy.Advisory.SlowConsumers && d.policy.SlowConsumer.Kind != policy.AbortSlow ||
 		d.queue.Pending() == 0 {
@@ -30,7 +50,11 @@ func (d *destination) findSlow() {
 		consumers = []*consumer{d.sub.active}
 	}
 	for _, s := range consumers {
-		if s.full() {
+		if s.slow || !s.full() {
+			continue
+		}
+		i := slices.IndexFunc(s.slots, func(at consumerSlot) bool { return at.dest == d })
+		if s.waits(s.slots[i]) {
 			s.slows(d)
 		}
 	}

@@ -318,6 +318,7 @@ func (tx *transaction) enact(sends []*arrival, done func()) {
 			}
 			if t.dest.queue == nil || b.isRequest(t.dest, t.m) {
 				rest = append(rest, t)
+				t.dest.commits++
 				b.retain(t.dest, unmarked(t.m), nil, func(d *destination, m *message.Message,
 					seq uint64) *queue.Copy {
 					c := d.queue.ReserveAs(seq, m, b.env.Mono(), tx)
@@ -401,9 +402,8 @@ func (tx *transaction) committed(copies, acked []committing, rest []target) {
 		}
 	}
 	for _, t := range rest {
-		if !t.dest.gone && !b.answerStatistics(t.dest, t.m) {
-			b.publish(t.dest, t.m)
-		}
+		t.dest.commits--
+		b.publishCommitted(t)
 	}
 	for _, t := range acked {
 		if !t.dest.gone && t.copy.Owner == any(tx) {
@@ -413,6 +413,26 @@ func (tx *transaction) committed(copies, acked []committing, rest []target) {
 	tx.branch.settleStored(b)
 	b.evictAgain()
 	b.relieve()
+}
+
+// publishCommitted gives a committed message to a topic, or to who answers for the destination. One
+// that was removed while the commit waited for the disk is made again, as by a send.
+func (b *Broker) publishCommitted(t target) {
+	d := t.dest
+	if d.gone {
+		if b.mayReach(d.name) != nil {
+			b.unreachable(d.name, t.m)
+			return
+		}
+		d = b.destination(d.name)
+	}
+	switch {
+	case t.m.Expired(b.env.Wall()):
+		b.countExpired(d, t.m)
+		b.deadLetterOf(nil, d, t.m, expiredCause(t.m), true)
+	case !b.answerStatistics(d, t.m):
+		b.publish(d, t.m)
+	}
 }
 
 // rollback forgets the sends; what was acknowledged stays with the client, which redelivers it.

@@ -187,6 +187,90 @@ func TestAStatisticsRequestInATransactionIsAnswered(t *testing.T) {
 	}
 }
 
+// What a commit has for a topic comes to who subscribes while the commit waits for the disk,
+// whatever becomes of the topic meanwhile.
+func TestACommitThatWaitsReachesItsTopic(t *testing.T) {
+	temp := message.Destination{Kind: message.TempTopic, Name: "o:1"}
+	local := message.TransactionID{Connection: "g", Value: 1}
+	for _, c := range []struct {
+		name      string
+		tx        message.TransactionID
+		to        message.Destination
+		meanwhile func(h *house, owner *guest)
+		got       int
+		counted   message.Reason
+	}{
+		{"nothing", local, topicNamed("t"), func(*house, *guest) {}, 1, ""},
+		{"a sweep", local, topicNamed("t"), func(h *house, _ *guest) { h.pass(20 * time.Second) }, 1, ""},
+		{"a sweep, branch", xid(1), topicNamed("t"),
+			func(h *house, _ *guest) { h.pass(20 * time.Second) }, 1, ""},
+		{"removed", local, topicNamed("t"), func(_ *house, o *guest) { o.remove(topicNamed("t")) }, 1,
+			""},
+		{"its owner goes", local, temp, func(_ *house, o *guest) { o.Gone() }, 0, message.NoConsumer},
+		{"its time is over", local, topicNamed("t"), func(h *house, _ *guest) { h.pass(time.Hour) }, 0,
+			message.Expired},
+	} {
+		h := open(t, nil, sweeps(nil))
+		owner, g := h.connect("o", "o", "", nil), h.connect("g", "g", "", nil)
+		if e := owner.do(&message.DestinationInfo{Destination: temp}); e != nil {
+			t.Fatal(e)
+		}
+		commit := &message.TransactionInfo{Connection: "g", ID: c.tx, Type: message.CommitOnePhase}
+		g.do(&message.TransactionInfo{Connection: "g", ID: c.tx, Type: message.Begin})
+		g.sendTx(c.tx, queueQ, 1)
+		m := g.mail("g", c.to, 2)
+		m.Transaction, m.Persistent, m.Expiration = c.tx, false, h.Wall()+60_000
+		g.do(m)
+		if c.tx.XA {
+			g.walk(c.tx, message.End, "ok", message.Prepare, "vote 0")
+			commit.Type = message.CommitTwoPhase
+		}
+		h.disk.SetCapacity(1, 1000)
+		n := g.hand(commit)
+		h.turn()
+		if c.meanwhile(h, owner); g.answered(n) {
+			t.Fatalf("%s: it is committed", c.name)
+		}
+		if n := h.b.counts.Reasons[message.Inactive]; n != 0 {
+			t.Errorf("%s: %d destinations go as if nobody used them", c.name, n)
+		}
+		r := h.connect("c", "c", "", nil)
+		r.hand(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "c", Session: 1, Value: 1},
+			Destination: c.to, PrefetchSize: 10})
+		h.disk.SetCapacity(0, 0)
+		h.pass(5 * time.Second)
+		if len(r.got) != c.got || !g.answered(n) || h.b.memory.Used() > h.b.find(queueQ).usage.Used() ||
+			c.counted != "" && h.b.counts.Reasons[c.counted] != 1 {
+			t.Errorf("%s: answered %t, %d came, want %d; counted %v", c.name, g.answered(n), len(r.got),
+				c.got, h.b.counts.Reasons)
+		}
+		r.Gone()
+		if h.pass(10 * time.Second); h.b.find(topicNamed("t")) != nil {
+			t.Errorf("%s: the topic stays", c.name)
+		}
+	}
+}
+
+func TestStatisticsRequestsInOneTransactionAreAllAnswered(t *testing.T) {
+	h := open(t, nil, func(o *Options) { o.Statistics = true })
+	g := h.connect("g", "g", "", nil)
+	tx := g.begin("g", 1)
+	for n := range int64(2) { // the answer removes the queue that the request made
+		m := g.mail("g", queueNamed("ActiveMQ.Statistics.Broker"), n+1)
+		m.Transaction, m.ReplyTo = tx, queueNamed("reply")
+		g.do(m)
+	}
+	if e := g.finish(tx, message.CommitOnePhase); e != nil {
+		t.Error(e)
+	}
+	if n := h.b.find(queueNamed("reply")).queue.Len(); n != 2 {
+		t.Errorf("%d are answered", n)
+	}
+	if h.b.find(queueNamed("ActiveMQ.Statistics.Broker")) != nil {
+		t.Error("the request stays in its queue")
+	}
+}
+
 func TestATopicIsAskedForItsStatistics(t *testing.T) {
 	h := open(t, nil, func(o *Options) { o.Statistics = true })
 	g := h.connect("g", "g", "", nil)

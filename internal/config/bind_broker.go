@@ -35,6 +35,9 @@ func (b *builder) broker(n *bean) *Broker {
 	b.apart(n, out, data)
 	out.Usage = b.usage(n)
 	out.Policy = b.policyMap(n.one("destinationPolicy"))
+	if out.PurgePeriod == 0 {
+		b.unswept(n.one("destinationPolicy"))
+	}
 	for _, d := range n.many("destinations") {
 		out.Destinations = append(out.Destinations, b.destination(d).Destination)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -414,4 +415,22 @@ func headerRules(n *bean) []policy.HeaderRule {
 		FutureOnly:             n.bool("futureOnly"),
 		ProcessNetworkMessages: n.bool("processNetworkMessages"),
 	}}
+}
+
+// unswept warns of policies by which unused destinations go, where nobody looks for those.
+func (b *builder) unswept(n *bean) {
+	if n == nil {
+		return
+	}
+	entries := slices.Concat(n.many("policyEntries"), n.many("entries"))
+	if d := n.one("defaultEntry"); d != nil {
+		entries = append(entries, d)
+	}
+	for _, e := range entries {
+		if e.bool("gcInactiveDestinations") {
+			b.notice(e.at("gcInactiveDestinations"), Warning, "gcInactiveDestinations has no effect"+
+				" without schedulePeriodForDestinationPurge on <broker>, the time between sweeps in ms:"+
+				" no unused destination is removed")
+		}
+	}
 }

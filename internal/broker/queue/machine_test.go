@@ -91,6 +91,11 @@ func TestEveryPendingCopyIsRefusedForAReasonThatCanStillWake(t *testing.T) {
 				clear(w.bad)
 				w.advance(time.Second)
 			},
+			"waits": func(t *rapid.T) {
+				if s := w.any(t); s != nil {
+					s.slot.Waits(rapid.IntRange(1, 9).Draw(t, "looks"))
+				}
+			},
 			"settle":  func(*rapid.T) { w.settle() },
 			"advance": func(*rapid.T) { w.advance(700 * time.Millisecond) },
 			"":        func(t *rapid.T) { w.checkRest(t) },
