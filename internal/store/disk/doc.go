@@ -39,8 +39,8 @@
 //	M name              small fact; rewritable
 //
 // A key is removed by Delete or under a range. SingleDelete would save little, and has pebble end
-// the process when a compaction meets damage behind it. Sequences and destination ids are never reused, so no key is written again
-// after its removal; with -tags invariants each put is checked.
+// the process when a compaction meets damage behind it. Sequences and destination ids are never
+// reused, so no key is written again after its removal; with -tags invariants each put is checked.
 //
 // # Topics
 //

@@ -58,8 +58,8 @@ func TestARepairNeedsNoListOfTheTables(t *testing.T) {
 	}
 }
 
-// A damaged block takes no more than it has, also when another table, of which a block is damaged as
-// well, has what it hides.
+// A damaged block takes no more than it has, also when another table, of which a block is damaged
+// as well, has what it hides.
 func TestASecondDamagedBlockTakesNoMoreThanItHas(t *testing.T) {
 	f := newFolder(t)
 	named := func(m *message.Message) {

@@ -110,6 +110,7 @@ type repair struct {
 	made    map[store.DestID]bool  // of what their messages say
 	stale   map[store.DestID]bool  // a newer header may be lost
 	unsure  map[store.DestID]bool  // what is there of messages may be what a lost block had deleted
+	under   int64                  // such messages
 	has     map[byte]bool          // kinds of which there are records
 	format  int
 }

@@ -18,9 +18,9 @@ import (
 	"hopwire/internal/store/disk/files"
 )
 
-// A damaged store is not read by way of pebble, whose iterators end at damage: its tables are looked
-// at one by one, and what whole blocks and logs have is merged. A block that is lost hides nothing
-// that others have: what it had replaced, or deleted, is there again, which is told.
+// A damaged store is not read by way of pebble, whose iterators end at damage: its tables are
+// looked at one by one, and what whole blocks and logs have is merged. A block that is lost hides
+// nothing that others have: what it had replaced, or deleted, is there again, which is told.
 
 // kinds are those of records, in the order of keys.
 var kinds = []byte{kindMeta, kindReceipt, kindBody, kindCount, kindFacts, kindExpiry, kindHeader,
@@ -214,7 +214,10 @@ func (r *repair) copy() error {
 		switch {
 		case key[0] == kindMessage && len(key) == seqKeySize:
 			r.counts[destOf(key)]++
-			r.unsure[destOf(key)] = r.unsure[destOf(key)] || older
+			if older {
+				r.unsure[destOf(key)] = true
+				r.under++
+			}
 		case key[0] == kindHeader && len(key) == destKeySize:
 			r.stale[destOf(key)] = older
 		case key[0] == kindMeta:
@@ -271,9 +274,9 @@ func (r *repair) lostOf(kinds ...byte) bool {
 
 // tellLost tells of blocks that were lost, and of tables with damaged tails.
 func (r *repair) tellLost() {
-	if n := len(r.lost); n > 0 {
-		r.told.Others = append(r.told.Others, fmt.Sprintf("damaged places in tables: %d; what they say"+
-			" was consumed, or removed, may come again", n))
+	if r.under > 0 {
+		r.told.Others = append(r.told.Others, fmt.Sprintf("messages that damaged blocks hid, and that"+
+			" are copied: %d; what of them was consumed shortly before the damage may come again", r.under))
 	}
 	for _, t := range r.tailless {
 		what := "all of its blocks were found"
