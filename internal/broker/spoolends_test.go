@@ -384,7 +384,7 @@ func TestWhatIsSpooledComesOnce(t1 *testing.T) {
 		x.ends(t)
 		used += x.b.spool.total
 	})
-	if t1.Logf("%d copies were spooled", used); used == 0 {
+	if t1.Logf("%d copies were spooled", used); used == 0 && !testing.Short() {
 		t1.Error("nothing was ever spooled")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -66,17 +67,12 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	defer s.end()
 	s.putting.Lock()
 	defer s.putting.Unlock()
-	if slices.ContainsFunc(batches, (*store.Batch).Puts) {
-		size := int64(0)
-		for _, b := range batches {
-			size += b.Bytes
-		}
-		if s.space.Refuses(size) {
-			return message.Errorf(message.Limit,
-				"store %s: %d bytes free, of which %d are kept: no room for %d more, which are written"+
-					" twice; consume messages or free the disk",
-				s.opts.Dir, s.space.Free(), s.space.Needs(), size)
-		}
+	size, puts := int64(0), slices.ContainsFunc(batches, (*store.Batch).Puts)
+	for _, b := range batches {
+		size += b.Bytes
+	}
+	if puts && s.space.Refuses(size) {
+		return s.noRoom(size)
 	}
 	a := &s.apply
 	b := s.db.NewBatchWithSize(batchSize(batches))
@@ -90,6 +86,9 @@ func (s *Store) Apply(batches []*store.Batch) error {
 		s.applying.Store(true)
 		err = s.inWriter(func() error {
 			if err := s.raiseFormat(a.format); err != nil {
+				return err
+			}
+			if err := s.keepPace(size, puts); err != nil {
 				return err
 			}
 			return s.db.Apply(b, s.durably())
@@ -106,6 +105,33 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	_ = b.Close() // only gives memory back
 	return err
 }
+
+func (s *Store) noRoom(size int64) error {
+	return message.Errorf(message.Limit,
+		"store %s: %d bytes free, of which %d are kept: no room for %d more, which are written"+
+			" twice; consume messages or free the disk",
+		s.opts.Dir, s.space.Free(), s.space.Needs(), size)
+}
+
+// keepPace has what puts to a volatile store wait while the disk is behind: pebble lets so many
+// memtables wait that removals go on.
+func (s *Store) keepPace(size int64, puts bool) error {
+	most := memTables * uint64(s.opts.MemTableBytes)
+	for puts && s.opts.Volatile && s.db.Metrics().MemTable.Size >= most {
+		if s.space.Refuses(size) {
+			return s.noRoom(size)
+		}
+		select {
+		case <-s.failed:
+			return s.failure
+		case <-time.After(paceLook):
+		}
+	}
+	return nil
+}
+
+// paceLook is how long is between two looks whether the disk goes on.
+const paceLook = 5 * time.Millisecond
 
 // durably is how batches are written.
 func (s *Store) durably() *pebble.WriteOptions {
