@@ -116,6 +116,9 @@ func (s *consumer) overdue(e *policy.Entry) (d *destination, why string) {
 	}
 	if !s.slow || !more {
 		s.often = 0
+		if len(s.topics) == 0 {
+			s.slow = false // what waited went to others
+		}
 		return d, ""
 	}
 	if slow := now - s.slowSince; o.Over(slow, s.often) {

@@ -191,12 +191,12 @@ func (q *backlog) part(page int64) {
 		q.first, q.end, q.next = 1, 1, 1
 		q.recordsOf = map[message.Destination]recordsOf{}
 	}
-	q.page = page
+	q.page = max(1, page)
 	if q.records > 0 || len(q.tail) > 0 {
 		return
 	}
 	i, bytes := q.start, int64(0)
-	for ; i < len(q.items) && bytes < page; i++ {
+	for ; i < len(q.items) && bytes < q.page; i++ {
 		bytes += q.items[i].m.Size()
 	}
 	q.tail = append(q.tail, q.items[i:]...)
@@ -245,8 +245,8 @@ func (q *backlog) goOn() {
 // read reads a page.
 func (q *backlog) read() {
 	q.reading = true
-	dest := q.dest
-	q.b.journal.storage.Page(store.PageRequest{Dest: dest.id, From: q.first, To: q.end,
+	dest, to := q.dest, q.end
+	q.b.journal.storage.Page(store.PageRequest{Dest: dest.id, From: q.first, To: to,
 		Count: queue.PageCopies, Bytes: q.page}, func(page []store.Stored, err error) {
 		switch {
 		case dest.gone:
@@ -259,16 +259,16 @@ func (q *backlog) read() {
 				}
 			})
 		default:
-			q.take(page)
+			q.take(page, to)
 		}
 	})
 }
 
 // take takes a page. Its records end: what is in memory is not spooled again.
-func (q *backlog) take(page []store.Stored) {
+func (q *backlog) take(page []store.Stored, to store.Seq) {
 	q.reading = false
 	if len(page) == 0 {
-		q.first = q.end
+		q.first = to
 	}
 	for i := range page {
 		s := &page[i]
@@ -278,8 +278,11 @@ func (q *backlog) take(page []store.Stored) {
 			continue
 		}
 		of := q.recordsOf[s.Message.Destination]
-		of.count--
-		q.recordsOf[s.Message.Destination] = of
+		if of.count--; of.count > 0 {
+			q.recordsOf[s.Message.Destination] = of
+		} else {
+			delete(q.recordsOf, s.Message.Destination)
+		}
 		q.records--
 		it := backlogItem{of.dest, s.Message.Destination, s.Message}
 		q.charge(it)

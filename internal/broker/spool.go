@@ -185,7 +185,8 @@ const spoolWait = time.Second
 // helps reports whether the spool makes room for a destination, unless it is full.
 func (s *spool) helps(d *destination) bool {
 	limit := d.usage.Limit()
-	return s.takes(d) && (d.queue != nil || limit == 0 || d.usage.Used() < limit)
+	return s.takes(d) && (d.queue != nil || limit == 0 || d.usage.Used() < limit ||
+		!d.policy.Memory.ProducerFlowControl)
 }
 
 // makesRoom reports whether copies are on their way to the spool, so that there is room soon.

@@ -17,6 +17,9 @@ func SetRaw(s *Store, kind byte, id store.DestID, seq store.Seq, value []byte) e
 	return s.db.Set(seqKey(nil, kind, id, seq), value, pebble.Sync)
 }
 
+// Snap takes a snapshot, as reads do.
+func Snap(s *Store) interface{ Close() error } { return s.db.NewSnapshot() }
+
 // Flush writes what is in memory to tables.
 func Flush(s *Store) error { return s.db.Flush() }
 

@@ -262,11 +262,12 @@ func (r *repair) get(key []byte) ([]byte, error) { return r.s.get(r.to, key) }
 func (r *repair) mendDest(h store.Header) error {
 	d := RepairedDestination{Header: h, Made: r.made[h.ID] || r.stale[h.ID], More: r.unsure[h.ID]}
 	role := roleOf(&h)
-	if r.stale[h.ID] { // it is an older one
-		d.Header.DeliveredBelow = max(d.Header.DeliveredBelow, d.Header.Reserved)
-	}
 	if err := r.recount(&d, role); err != nil {
 		return err
+	}
+	if r.stale[h.ID] { // it may be an older one
+		d.Header.Reserved += remadeReserve
+		d.Header.DeliveredBelow = d.Header.Reserved
 	}
 	if d.Lost = max(0, h.Count-d.Copied); d.Made {
 		d.Lost = -1

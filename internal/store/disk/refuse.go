@@ -40,10 +40,8 @@ func (s *Store) look(fs vfs.FS, db string) (files.Note, error) {
 // openError is what is told when pebble cannot open its files.
 func (s *Store) openError(err error) error {
 	if files.LacksTable(err) {
-		return message.Errorf(message.Corrupt, "store %s: a table is missing, or has another length than"+
-			" it had: %s; nothing was changed: put the file back, or a copy of the folder from before the"+
-			" damage in its place: hopwire repair FILE can copy nothing without it", s.opts.Dir,
-			oneLine{err}.Error())
+		return damagedStore(s.opts.Dir, "a table is missing, or has another length than it had, and only"+
+			" a copy of it has what it had: "+oneLine{err}.Error())
 	}
 	if files.IsDamage(err) {
 		return damagedStore(s.opts.Dir, "what is in db is damaged: "+oneLine{err}.Error())

@@ -102,6 +102,7 @@ type repair struct {
 	pattern  *files.Pattern
 	tables   []files.Table // the oldest first
 	logs     []string
+	unlisted bool // tables, and maybe others
 	lost     []lostSpan
 	tailless []lostTable
 

@@ -61,7 +61,7 @@ func (r *repair) find() (damaged bool, err error) {
 		return false, r.error(err)
 	}
 	for _, level := range slices.Backward(levels) { // what is above is newer
-		for i := range slices.Backward(level) {
+		for i := range level {
 			t := &level[i]
 			bad, err := r.look(files.Table{
 				Path: r.fs.PathJoin(r.path(files.DB), t.BackingSSTNum.String()+tableSuffix),
@@ -79,8 +79,11 @@ func (r *repair) find() (damaged bool, err error) {
 	return true, nil
 }
 
-// findAll takes all tables and logs that the folder has, as nothing tells which are needed.
+// findAll takes all tables and logs that the folder has, as nothing tells which are needed. Tables
+// that were replaced may be among them, and what these have may seem newer than it is: what is at
+// the bottom has no sequence numbers any more.
 func (r *repair) findAll() error {
+	r.unlisted = true
 	names, err := r.fs.List(r.path(files.DB))
 	if err != nil {
 		return r.error(err)
@@ -219,9 +222,9 @@ func (r *repair) copy() error {
 				r.under++
 			}
 		case key[0] == kindHeader && len(key) == destKeySize:
-			r.stale[destOf(key)] = older
+			r.stale[destOf(key)] = older || r.unlisted
 		case key[0] == kindMeta:
-			metas[string(key)] = !older
+			metas[string(key)] = !older && !r.unlisted
 		}
 		return r.put(key, value)
 	})
@@ -230,7 +233,8 @@ func (r *repair) copy() error {
 	}
 	for _, name := range r.metas {
 		key := metaKey(name)
-		if hidden := (&sweep{rest: r.lost}).at(key, 0); hidden && !metas[string(key)] {
+		hidden := (&sweep{rest: r.lost}).at(key, 0)
+		if there, has := metas[string(key)]; !there && (hidden || has) {
 			r.told.Others = append(r.told.Others, "the fact "+name+" could not be read, or is an older one")
 		}
 	}

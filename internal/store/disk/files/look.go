@@ -44,7 +44,7 @@ func (e *folderError) trouble() trouble {
 }
 
 // LacksTable reports whether what pebble says of the files that it finds is that a table is
-// missing, or has another length. There is no way to make it.
+// missing, or has another length.
 func LacksTable(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "size mismatch") || strings.Contains(text, "sst") &&

@@ -23,7 +23,9 @@ type Table struct {
 
 // Merge gives f, in the order of keys, what tables and logs have, with its sequence number: of each
 // key the newest record, but where the key was deleted later, alone or in a range. Of two of one
-// age that of the later table counts. What f gets is not to be kept.
+// age that of the later table counts. Sequence numbers are 0 in the lowest tables: with one that
+// was replaced among them an older record may be taken for the newest. What f gets is not to be
+// kept.
 //
 // It needs no list of the tables, and no block that was lost: what such a block had replaced, or
 // deleted, is the newest then. Damaged tables are to be shown as Look gives them. Of the logs it
@@ -172,7 +174,13 @@ func (m *merging) add(t Table, rank int) error {
 		}
 		s.close = func() { _ = errors.Join(it.Close(), r.Close()) }
 		kv := it.SeekGE(t.Lo, 0)
+		// Older records of a key, kept for a snapshot, have their values in blocks of their own, to
+		// which the tail that a damaged table is shown with does not lead.
+		leads := r.Attributes.Has(sstable.AttributeValueBlocks)
 		this := func() (e entry, ok bool, err error) {
+			for kv != nil && !kv.V.IsInPlaceValue() && !leads {
+				kv = it.Next()
+			}
 			if kv == nil || bytes.Compare(kv.K.UserKey, t.Hi) > 0 {
 				return e, false, it.Error()
 			}

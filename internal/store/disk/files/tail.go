@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/sstable/block/blockkind"
 	"github.com/cockroachdb/pebble/v2/sstable/colblk"
+	"github.com/cockroachdb/pebble/v2/sstable/valblk"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -231,7 +232,7 @@ func (p *Pattern) keysOf(b []byte) (first, last []byte) {
 	var d colblk.DataBlockDecoder
 	d.Init(schema, b)
 	var it colblk.DataBlockIter
-	it.InitOnce(schema, p.options.Comparer, nil)
+	it.InitOnce(schema, p.options.Comparer, &valblk.Reader{}) // what is in value blocks is not read
 	if it.Init(&d, block.NoTransforms) != nil {
 		return nil, nil
 	}
