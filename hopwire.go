@@ -249,7 +249,7 @@ func (s *Setup) openStore(ctx context.Context, c *config.Broker,
 	slave := newSlave(ctx, s)
 	st, err := disk.Open(slave.ctx, disk.Options{Dir: s.Folder(),
 		LimitBytes: storeLimit(c), NoWait: s.options.NoWait, OnWait: slave.wait, OnFatal: fatal,
-		MaxOpenFiles: tableFiles(),
+		MaxOpenFiles: s.tableFiles(),
 		OnFull:       slave.full,
 		OnRoom:       func() { s.options.Log.Warn("the store has room again") },
 		OnWarning:    func(line string) { s.options.Log.Warn(line) },

@@ -108,10 +108,21 @@ func (b *Broker) edgeReasons(f wire.Frames) map[message.Reason]int64 {
 }
 
 // tableFiles is how many tables a store may have open, and the spool as many, of what listeners
-// leave of the limit of open files; 0 is the store's own default.
-func tableFiles() int {
-	limit := transport.OpenFileLimit()
-	return int(min(transport.ReservedFiles(limit)*3/8, 1000))
+// leave of the limit of open files, which the brokers of a process share; 0 is the store's own
+// default.
+func (s *Setup) tableFiles() int {
+	return tablesOf(transport.OpenFileLimit(), len(s.beside))
+}
+
+// tablesLeast is how many tables a store may have open whatever the limit is.
+const tablesLeast = 16
+
+func tablesOf(limit uint64, brokers int) int {
+	files := transport.ReservedFiles(limit) * 3 / 8
+	if files == 0 {
+		return 0
+	}
+	return int(max(min(files/uint64(max(1, brokers)), 1000), tablesLeast))
 }
 
 // tooMany tells when more connections are allowed than the limit of open files leaves room for; ""

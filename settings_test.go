@@ -313,3 +313,16 @@ func TestMoreConnectionsThanOpenFilesAreTold(t *testing.T) {
 		}
 	}
 }
+
+// The stores and spools of a process leave some of what is kept from listeners to others.
+func TestStoresOfAProcessShareTheOpenFiles(t *testing.T) {
+	for _, limit := range []uint64{1024, 4096, 65536, 1 << 20} {
+		for _, brokers := range []int{0, 1, 2, 3, 5} {
+			n := tablesOf(limit, brokers)
+			if all := uint64(2 * n * max(1, brokers)); n < tablesLeast ||
+				all > transport.ReservedFiles(limit) {
+				t.Errorf("limit %d: %d brokers have %d tables each", limit, brokers, n)
+			}
+		}
+	}
+}

@@ -24,7 +24,7 @@ func (s *Setup) openSpool(c *config.Broker, fatal func(error)) *spool {
 	log := s.options.Log
 	p := disk.NewSpool(disk.Options{
 		Dir:        absolute(c.Persistence.Spool(c.Name)),
-		LimitBytes: tempLimit(c), OnFatal: fatal, MaxOpenFiles: tableFiles(),
+		LimitBytes: tempLimit(c), OnFatal: fatal, MaxOpenFiles: s.tableFiles(),
 		OnFull:    func(line string) { log.Error(line) },
 		OnRoom:    func() { log.Warn("the spool has room again") },
 		OnWarning: func(line string) { log.Warn(line) },

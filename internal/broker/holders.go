@@ -48,11 +48,18 @@ func (d *destination) holds(least int64) string {
 	if d.queue != nil {
 		d.queue.EachOut(func(c *queue.Copy) { bytes[holderName(c.Owner)] += c.Message.Size() })
 	} else {
+		of := func(who any, q *backlog) {
+			q.each(func(it backlogItem) {
+				if it.dest == d {
+					bytes[holderName(who)] += it.m.Size()
+				}
+			})
+		}
 		for _, s := range d.consumers {
-			bytes[holderName(s)] += s.backlog.bytes
+			of(s, &s.backlog)
 		}
 		for _, n := range d.nets {
-			bytes[holderName(n)] += n.backlog.bytes
+			of(n, &n.backlog)
 		}
 	}
 	delete(bytes, "")

@@ -427,12 +427,18 @@ func (b *Broker) publishCommitted(t target) {
 		d = b.destination(d.name)
 	}
 	switch {
+	case t.m.Expired(b.env.Wall()) && d.keeps(t.m): // the copies are buried
 	case t.m.Expired(b.env.Wall()):
 		b.countExpired(d, t.m)
 		b.deadLetterOf(nil, d, t.m, expiredCause(t.m), true)
 	case !b.answerStatistics(d, t.m):
 		b.publish(d, t.m)
 	}
+}
+
+// keeps reports whether a durable subscription has a copy of a topic's message.
+func (d *destination) keeps(m *message.Message) bool {
+	return slices.ContainsFunc(d.shares, func(h *share) bool { return h.sub.refuses(m) == "" })
 }
 
 // rollback forgets the sends; what was acknowledged stays with the client, which redelivers it.

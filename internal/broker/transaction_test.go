@@ -251,6 +251,34 @@ func TestACommitThatWaitsReachesItsTopic(t *testing.T) {
 	}
 }
 
+// What expires while its commit waits for the disk is buried once, by whoever kept it.
+func TestWhatExpiresWhileItsCommitWaitsIsBuriedOnce(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		h, tp := open(t, nil, nil), topicNamed("t")
+		if durable {
+			h.subscribe("c", "n", "t", nil).leave()
+		}
+		g := h.connect("g", "g", "", nil)
+		tx := g.begin("g", 1)
+		m := g.mail("g", tp, 1)
+		m.Transaction, m.Persistent, m.Expiration = tx, true, h.Wall()+60_000
+		g.do(m)
+		g.sendTx(tx, queueQ, 2)
+		h.disk.SetCapacity(1, 1000)
+		n := g.hand(&message.TransactionInfo{Connection: "g", ID: tx, Type: message.CommitOnePhase})
+		if h.pass(time.Hour); g.answered(n) {
+			t.Fatal("it is committed")
+		}
+		h.disk.SetCapacity(0, 0)
+		h.pass(time.Hour)
+		dead := h.b.find(queueNamed("ActiveMQ.DLQ"))
+		if dead == nil || dead.queue.Len() != 1 || h.b.counts.Expired != 1 || !g.answered(n) {
+			t.Errorf("durable %t: %d expired, dead letters: %v", durable, h.b.counts.Expired,
+				dead != nil && dead.queue.Len() == 1)
+		}
+	}
+}
+
 func TestStatisticsRequestsInOneTransactionAreAllAnswered(t *testing.T) {
 	h := open(t, nil, func(o *Options) { o.Statistics = true })
 	g := h.connect("g", "g", "", nil)
