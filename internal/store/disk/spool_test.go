@@ -375,6 +375,7 @@ func TestAVolatileStoreSyncsNothing(t *testing.T) {
 
 // A full disk, whoever filled it, keeps nobody from reading and removing what is spooled.
 func TestASpoolIsEmptiedOnAFullDisk(t *testing.T) {
+	notShort(t)
 	const count, each = 500_000, 10
 	mem := vfs.NewMem()
 	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
