@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strings"
@@ -248,10 +249,30 @@ func (p *peer) produce(c *Conn, mode AckMode) (*Session, *Producer) {
 // consume makes a consumer.
 func (p *peer) consume(s *Session, opts ...ConsumerOption) (*Consumer, *openwire.ConsumerInfo) {
 	p.t.Helper()
-	var made *Consumer
-	var info *openwire.ConsumerInfo
+	return p.making(func() (*Consumer, error) { return s.Consumer(bound(p.t), Queue("Q"), opts...) })
+}
+
+// busy makes a consumer whose handler is at its first message until goOn is closed.
+func (p *peer) busy(s *Session) (k *Consumer, info *openwire.ConsumerInfo, goOn chan struct{}) {
+	p.t.Helper()
+	began, goOn := make(chan struct{}), make(chan struct{})
+	k, info = p.making(func() (*Consumer, error) {
+		return s.Consume(bound(p.t), Queue("Q"), func(context.Context, *Message) error {
+			close(began)
+			<-goOn
+			return nil
+		})
+	})
+	p.deliver(info, 1)
+	<-began
+	return k, info, goOn
+}
+
+// making has a consumer be made.
+func (p *peer) making(f func() (*Consumer, error)) (made *Consumer, info *openwire.ConsumerInfo) {
+	p.t.Helper()
 	ok(p.t, during(p.t, func() (err error) {
-		made, err = s.Consumer(bound(p.t), Queue("Q"), opts...)
+		made, err = f()
 		return err
 	}, func() {
 		info = expect[*openwire.ConsumerInfo](p)

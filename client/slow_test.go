@@ -47,21 +47,7 @@ func TestASlowHandlersConsumerIsToldToTheErrorHandler(t *testing.T) {
 	c, p := b.dialed(b.uri(), WithErrorHandler(func(err error) { reported <- err }))
 	s := session(t, c, DupsOKAck)
 	expect[*openwire.SessionInfo](p)
-	began, goOn := make(chan struct{}), make(chan struct{})
-	var info *openwire.ConsumerInfo
-	ok(t, during(t, func() error {
-		_, err := s.Consume(bound(t), Queue("Q"), func(context.Context, *Message) error {
-			close(began)
-			<-goOn
-			return nil
-		})
-		return err
-	}, func() {
-		info = expect[*openwire.ConsumerInfo](p)
-		p.answer(info)
-	}))
-	p.deliver(info, 1)
-	<-began
+	_, info, goOn := p.busy(s)
 	p.write(&openwire.ConsumerControl{ConsumerID: info.ConsumerID, Close: true})
 	if r := expect[*openwire.RemoveInfo](p); r.LastDeliveredSequenceID != 1 {
 		t.Errorf("the client sent %+v", r)

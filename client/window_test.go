@@ -86,22 +86,7 @@ func TestAReceiveBesideAHandlerDoesNotHideTheHandler(t *testing.T) {
 	c, p := s.dialed(s.uri())
 	ses := session(t, c, AutoAck)
 	expect[*openwire.SessionInfo](p)
-	in, out := make(chan struct{}), make(chan struct{})
-	var k *Consumer
-	var info *openwire.ConsumerInfo
-	ok(t, during(t, func() (err error) {
-		k, err = ses.Consume(bound(t), Queue("Q"), func(context.Context, *Message) error {
-			close(in)
-			<-out
-			return nil
-		})
-		return err
-	}, func() {
-		info = expect[*openwire.ConsumerInfo](p)
-		p.answer(info)
-	}))
-	p.deliver(info, 1)
-	<-in
+	k, info, out := p.busy(ses)
 	p.deliver(info, 2)
 	if _, err := k.Receive(bound(t)); err != nil {
 		t.Fatal(err)

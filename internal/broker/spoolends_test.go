@@ -333,12 +333,6 @@ func TestWhatIsSpooledComesOnce(t1 *testing.T) {
 		x.p = x.connect("p", "p", "", nil)
 		actions := map[string]func(*rapid.T){
 			"send": x.send, "send again": x.send,
-			"steps": func(t *rapid.T) {
-				for range rapid.IntRange(1, 20).Draw(t, "n") {
-					x.step()
-				}
-			},
-			"turn": func(*rapid.T) { x.turn() },
 			"open": func(t *rapid.T) {
 				x.open(rapid.SampledFrom([]int32{1, 10, 1000}).Draw(t, "prefetch"),
 					rapid.SampledFrom([]string{"", "", "JMSType = 'x'"}).Draw(t, "selector"))
@@ -354,18 +348,6 @@ func TestWhatIsSpooledComesOnce(t1 *testing.T) {
 					x.acks(t, r, rapid.IntRange(1, 30).Draw(t, "acks"))
 				}
 			},
-			"full": func(t *rapid.T) {
-				x.spool.SetCapacity(rapid.SampledFrom([]int64{1, 80_000, 300_000}).Draw(t, "room"), 20_000)
-			},
-			"refuse": func(*rapid.T) { x.spool.SetFault(noPuts) },
-			"free": func(*rapid.T) {
-				x.spool.SetCapacity(0, 0)
-				x.spool.SetFault(nil)
-			},
-			"time": func(t *rapid.T) {
-				x.pass(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second)
-			},
-			"unread": func(t *rapid.T) { x.broken = rapid.IntRange(1, 3).Draw(t, "reads") },
 			"browse": func(*rapid.T) { x.browses() },
 			"": func(t *rapid.T) {
 				if d := x.b.find(x.q); d != nil && d.queue.SpooledOnly() > d.queue.StoredOnly() {
@@ -374,6 +356,7 @@ func TestWhatIsSpooledComesOnce(t1 *testing.T) {
 				}
 			},
 		}
+		maps.Copy(actions, x.spoolFaults())
 		if rapid.IntRange(0, 3).Draw(t, "purges") == 0 {
 			actions["purge"] = func(*rapid.T) {
 				x.purged = true
@@ -389,10 +372,36 @@ func TestWhatIsSpooledComesOnce(t1 *testing.T) {
 	}
 }
 
+// spoolFaults are what befalls a broker with a spool beside what its clients do, and time.
+func (h *house) spoolFaults() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"steps": func(t *rapid.T) {
+			for range rapid.IntRange(1, 20).Draw(t, "n") {
+				h.step()
+			}
+		},
+		"turn": func(*rapid.T) { h.turn() },
+		"full": func(t *rapid.T) {
+			h.spool.SetCapacity(rapid.SampledFrom([]int64{1, 80_000, 300_000}).Draw(t, "room"), 20_000)
+		},
+		"refuse": func(*rapid.T) { h.spool.SetFault(noPuts) },
+		"free":   func(*rapid.T) { h.freeSpool() },
+		"time": func(t *rapid.T) {
+			h.pass(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second)
+		},
+		"unread": func(t *rapid.T) { h.broken = rapid.IntRange(1, 3).Draw(t, "reads") },
+	}
+}
+
+// freeSpool ends what is wrong with the spool.
+func (h *house) freeSpool() {
+	h.spool.SetCapacity(0, 0)
+	h.spool.SetFault(nil)
+}
+
 // ends frees all, has one consumer take what is left, and looks at what became of everything.
 func (x *errand) ends(t *rapid.T) {
-	x.spool.SetCapacity(0, 0)
-	x.spool.SetFault(nil)
+	x.freeSpool()
 	x.broken = 0
 	x.pass(5 * time.Second)
 	for _, r := range x.readers {

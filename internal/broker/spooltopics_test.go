@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -179,14 +180,8 @@ func TestListenersHearAllThatIsSpooledInOrder(t1 *testing.T) {
 }
 
 func (x *theatre) actions() map[string]func(*rapid.T) {
-	return map[string]func(*rapid.T){
+	actions := map[string]func(*rapid.T){
 		"send": x.send, "send again": x.send, "opens": x.opens,
-		"steps": func(t *rapid.T) {
-			for range rapid.IntRange(1, 20).Draw(t, "n") {
-				x.step()
-			}
-		},
-		"turn": func(*rapid.T) { x.turn() },
 		"goes": func(t *rapid.T) {
 			l := x.one(t, x.listeners)
 			if l == nil {
@@ -209,25 +204,14 @@ func (x *theatre) actions() map[string]func(*rapid.T) {
 				x.acks(t, l, rapid.IntRange(1, 30).Draw(t, "acks"))
 			}
 		},
-		"full": func(t *rapid.T) {
-			x.spool.SetCapacity(rapid.SampledFrom([]int64{1, 80_000, 300_000}).Draw(t, "room"), 20_000)
-		},
-		"refuse": func(*rapid.T) { x.spool.SetFault(noPuts) },
-		"free": func(*rapid.T) {
-			x.spool.SetCapacity(0, 0)
-			x.spool.SetFault(nil)
-		},
-		"time": func(t *rapid.T) {
-			x.pass(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second)
-		},
-		"unread": func(t *rapid.T) { x.broken = rapid.IntRange(1, 3).Draw(t, "reads") },
 	}
+	maps.Copy(actions, x.spoolFaults())
+	return actions
 }
 
 // ends frees all, has every listener hear what is left, and looks at what became of everything.
 func (x *theatre) ends(t *rapid.T) {
-	x.spool.SetCapacity(0, 0)
-	x.spool.SetFault(nil)
+	x.freeSpool()
 	x.broken = 0
 	for _, l := range slices.Clone(x.away) {
 		x.comes(l, 100)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"hopwire/test/interop/broker"
+	"hopwire/test/proxy"
 	"hopwire/test/wait"
 )
 
@@ -68,28 +68,36 @@ func TestACommandThatIsInterruptedSaysInALineWhatItDid(t *testing.T) {
 // What was sent and not answered is neither confirmed nor not there.
 func TestAProducerThatIsInterruptedTellsWhatWasNotAnswered(t *testing.T) {
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b", Persistent: true})
-	for _, c := range []struct{ queue, more, batch string }{
-		{"Q", `[1-9]\d* more w\w+`, "0"}, {"T", `2 more were`, "2"},
+	for _, c := range []struct {
+		queue, more string
+		begun       func(broker.Stats) bool // no answer comes from then on
+		sent        int                     // that many more are in the queue, and it is interrupted
+		args        []string
+	}{
+		{"Q", `[1-9]\d* more w\w+`, func(q broker.Stats) bool { return q.Size > 0 }, 3,
+			[]string{"--sleep", "5"}},
+		{"T", `2 more were`, func(q broker.Stats) bool { return q.Producers > 0 }, 2,
+			[]string{"--sleep", "2000", "--transactionBatchSize", "2", "--messageCount", "2"}},
 	} {
 		var out wait.Output
+		p := proxy.Start(t, b.Addr())
 		done := make(chan int)
 		go func() {
-			done <- Main([]string{"producer", "--brokerUrl=" + b.URL(), "--sleep", "5",
-				"--transactionBatchSize", c.batch, c.queue}, strings.NewReader(""), &out, &out)
+			done <- Main(append([]string{"producer", "--brokerUrl=" + p.URL(), c.queue}, c.args...),
+				strings.NewReader(""), &out, &out)
 		}()
 		wait.For(t, patience, "begun", func() (string, bool) {
-			return out.String(), b.Queue(c.queue).Size > 0
+			return out.String(), c.begun(b.Queue(c.queue))
 		})
-		b.Pause()
-		paused := time.Now()
+		p.Stall(proxy.Down)
+		had := b.Queue(c.queue).Size
 		wait.For(t, patience, "some are sent and not answered", func() (string, bool) {
-			return out.String(), time.Since(paused) > 40*5*time.Millisecond
+			return out.String(), b.Queue(c.queue).Size >= had+c.sent
 		})
 		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
 		code := <-done
-		b.Resume()
 		want := `^hopwire: the broker did not answer the good-bye within 5s\nhopwire: interrupted; the` +
 			` broker confirmed \d+ messages? to queue://` + c.queue + `; ` + c.more +
 			` sent and not answered: they may come in\n`

@@ -29,6 +29,7 @@ func init() {
 		"got": (*script).got, "state": (*script).state, "browse": (*script).browse,
 		"grant":   (*script).grant,
 		"explain": (*script).explain, "links": (*script).links,
+		"spooled":  (*script).spooled,
 		"captured": (*script).capturedBetween, "count": (*script).count,
 		"redelivered": (*script).redelivered, "unique": (*script).unique,
 		"longest": (*script).longest, "ordered": (*script).ordered, "rate": (*script).rate,
@@ -64,12 +65,17 @@ func (s *script) broker(l line) error {
 	}
 	p.GC.Inactive, p.GC.WithNetworkConsumers = p.GC.After > 0, l.has("gcNetworks")
 	policies := &policy.Map{Default: p}
-	if name, limit, ok := strings.Cut(l.option("memory", ""), ":"); ok {
+	name, limit, ofOne := strings.Cut(l.option("memory", "0"), ":")
+	if !ofOne {
+		limit = name
+	}
+	bytes, err := strconv.ParseInt(limit, 10, 64)
+	if err != nil {
+		return err
+	}
+	if ofOne {
 		q := *p
-		q.Destination = destination(name)
-		if q.Memory.LimitBytes, err = strconv.ParseInt(limit, 10, 64); err != nil {
-			return err
-		}
+		q.Destination, q.Memory.LimitBytes, bytes = destination(name), bytes, 0
 		policies.Entries = append(policies.Entries, &q)
 	}
 	rights, err := rightsOf(l.option("rights", ""))
@@ -79,7 +85,7 @@ func (s *script) broker(l line) error {
 	s.rights[l.word(0)] = rights
 	s.w.Broker(sim.NodeConfig{Name: l.word(0), ActiveMQ: l.has("activemq"),
 		Volatile: l.has("volatile"), NoAdvisories: l.option("advisories", "true") == "false",
-		Spool:    l.has("spool"),
+		Spool: l.has("spool"), MemoryLimit: bytes,
 		Policies: policies, Rights: rights, PurgePeriod: p.GC.After / 4})
 	return nil
 }

@@ -229,6 +229,16 @@ func said(c *bridge.Connector, d message.Destination, why message.Reason) string
 
 func short(who string) string { return strings.ReplaceAll(who, "ID:", "") }
 
+// spooled tells how many messages the spool of a broker ever got.
+func (s *script) spooled(l line) error {
+	n, err := s.node(l.word(0))
+	if err != nil {
+		return err
+	}
+	s.printf("%d spooled", n.Spooled())
+	return nil
+}
+
 func (s *script) links(line) error {
 	for _, n := range s.w.Nodes() {
 		s.linksOf(n)

@@ -71,8 +71,11 @@ func referenceOf(b *strings.Builder, title string, e *Element) {
 		if len(a.Choices) > 0 {
 			doc = strings.TrimSpace(doc + " (" + strings.Join(a.Choices, ", ") + ")")
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", a.Name, a.Syntax(), def, max(a.Status, e.Status),
-			cell(doc))
+		status := max(a.Status, e.Status)
+		if e.Open { // those that are named are read, whatever becomes of the rest
+			status = a.Status
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", a.Name, a.Syntax(), def, status, cell(doc))
 	}
 	if len(e.Properties) > 0 {
 		b.WriteString("\n| child | holds | status | meaning |\n|---|---|---|---|\n")

@@ -35,14 +35,7 @@ func TestARepairNeedsNoListOfTheTables(t *testing.T) {
 		{"no table", "*.sst", nil, 300, 399},
 	} {
 		dir := killed(t, 300)
-		name := inDB(t, dir, c.file)
-		if c.change == nil {
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			change(t, name, c.change)
-		}
+		change(t, inDB(t, dir, c.file), c.change)
 		r, err := disk.Repair(t.Context(), disk.RepairOptions{Dir: dir})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)

@@ -45,10 +45,15 @@ func inDB(t *testing.T, dir, pattern string) string {
 	return names[len(names)-1]
 }
 
+// change changes a file, or removes it when nothing says to what.
 func change(t *testing.T, name string, f func(b []byte) []byte) {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err == nil {
+	switch {
+	case err != nil:
+	case f == nil:
+		err = os.Remove(name)
+	default:
 		err = os.WriteFile(name, f(b), 0o600)
 	}
 	if err != nil {
@@ -105,13 +110,7 @@ func TestAnOpenRefusesWhatIsNotAsItWasSynced(t *testing.T) {
 		dir := killed(t, 300)
 		tables := inDB(t, dir, "*.sst")
 		name := inDB(t, dir, c.file)
-		if c.change == nil {
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			change(t, name, c.change)
-		}
+		change(t, name, c.change)
 		n, err := countIn(t, dir)
 		if message.KindOf(err) != message.Corrupt || !strings.Contains(err.Error(), c.want) ||
 			!strings.Contains(err.Error(), "run hopwire repair FILE") ||

@@ -1,7 +1,6 @@
 package disk_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -40,14 +39,7 @@ func TestARepairTakesWhatLogAndManifestStillHave(t *testing.T) {
 		{"the format", "marker.format-version.*", nil, 400, 400, "is missing"},
 	} {
 		dir := killed(t, 300)
-		name := inDB(t, dir, c.file)
-		if c.change == nil {
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			change(t, name, c.change)
-		}
+		change(t, inDB(t, dir, c.file), c.change)
 		if _, err := countIn(t, dir); message.KindOf(err) != message.Corrupt {
 			t.Errorf("%s: open before the repair: %v", c.name, err)
 		}
