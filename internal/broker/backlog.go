@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -299,11 +298,7 @@ func (q *backlog) take(page []store.Stored, to store.Seq) {
 
 // spilledNames gives the topics of the records.
 func (q *backlog) spilledNames() []message.Destination {
-	names := slices.Collect(maps.Keys(q.recordsOf))
-	slices.SortFunc(names, func(x, y message.Destination) int {
-		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
-	})
-	return names
+	return slices.SortedFunc(maps.Keys(q.recordsOf), message.Destination.Compare)
 }
 
 // miss takes records off the books that were not there, or could not be read.

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -89,10 +88,7 @@ func (n *netSub) loseTopics() {
 	for name, out := range n.topicsOut {
 		n.lose(name, out)
 	}
-	names := slices.SortedFunc(maps.Keys(n.lost), func(x, y message.Destination) int {
-		return cmp.Compare(x.Name, y.Name)
-	})
-	for _, name := range names {
+	for _, name := range slices.SortedFunc(maps.Keys(n.lost), message.Destination.Compare) {
 		n.b.tell(Event{Kind: MessageDropped, Reason: message.BridgeDown, Dest: name,
 			Count: n.lost[name], Text: "messages for " + string(n.sub.Peer) +
 				", which it had not answered for when its link ended"})

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -113,9 +112,7 @@ func (r *replies) status() (list []DestinationStatus) {
 
 // waited gives the destinations that replies wait for, by name.
 func (r *replies) waited() []message.Destination {
-	return slices.SortedFunc(maps.Keys(r.waiting), func(x, y message.Destination) int {
-		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
-	})
+	return slices.SortedFunc(maps.Keys(r.waiting), message.Destination.Compare)
 }
 
 // explain explains the replies, or one, that wait for a destination; nil where none does.

@@ -1,6 +1,9 @@
 package message
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Kind is the kind of a destination.
 type Kind uint8
@@ -115,6 +118,11 @@ func qualified(text string, def Kind) Destination {
 
 // AdvisoryPrefix begins the name of every advisory topic.
 const AdvisoryPrefix = "ActiveMQ.Advisory."
+
+// Compare orders destinations by kind and name.
+func (d Destination) Compare(o Destination) int {
+	return cmp.Or(cmp.Compare(d.Kind, o.Kind), cmp.Compare(d.Name, o.Name))
+}
 
 // IsAdvisory reports whether the destination is an advisory topic or a composite of such.
 func (d Destination) IsAdvisory() bool {

@@ -20,7 +20,8 @@
 // Brokers and links:
 //
 //	broker a [activemq] [volatile] [advisories=false] [replay] [delay=3s] [selectorAware]
-//	         [audit=false] [rate=100] [per=1s] [memory=200000|Q2:200000] [spool] [gc=60s] [gcNetworks]
+//	         [audit=false] [rate=100] [per=1s] [memory=200000] [memory=Q2:200000] [spool]
+//	         [gc=60s] [gcNetworks]
 //	         [rights=(net:rw:OPEN.>,net:r:topic://ActiveMQ.Advisory.>)]
 //	    starts a broker; the options are those of a policy for all its destinations, activemq makes
 //	    it behave toward its peers as if it were no Hopwire broker; gc removes destinations that

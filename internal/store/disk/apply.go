@@ -71,8 +71,16 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	for _, b := range batches {
 		size += b.Bytes
 	}
+	if puts && s.opts.Volatile {
+		if err := s.inWriter(func() error { return s.keepPace(size) }); err != nil {
+			return err
+		}
+	}
 	if puts && s.space.Refuses(size) {
-		return s.noRoom(size)
+		return message.Errorf(message.Limit,
+			"store %s: %d bytes free, of which %d are kept: no room for %d more, which are written"+
+				" twice; consume messages or free the disk",
+			s.opts.Dir, s.space.Free(), s.space.Needs(), size)
 	}
 	a := &s.apply
 	b := s.db.NewBatchWithSize(batchSize(batches))
@@ -86,9 +94,6 @@ func (s *Store) Apply(batches []*store.Batch) error {
 		s.applying.Store(true)
 		err = s.inWriter(func() error {
 			if err := s.raiseFormat(a.format); err != nil {
-				return err
-			}
-			if err := s.keepPace(size, puts); err != nil {
 				return err
 			}
 			return s.db.Apply(b, s.durably())
@@ -106,21 +111,11 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	return err
 }
 
-func (s *Store) noRoom(size int64) error {
-	return message.Errorf(message.Limit,
-		"store %s: %d bytes free, of which %d are kept: no room for %d more, which are written"+
-			" twice; consume messages or free the disk",
-		s.opts.Dir, s.space.Free(), s.space.Needs(), size)
-}
-
 // keepPace has what puts to a volatile store wait while the disk is behind: pebble lets so many
 // memtables wait that removals go on.
-func (s *Store) keepPace(size int64, puts bool) error {
+func (s *Store) keepPace(size int64) error {
 	most := memTables * uint64(s.opts.MemTableBytes)
-	for puts && s.opts.Volatile && s.db.Metrics().MemTable.Size >= most {
-		if s.space.Refuses(size) {
-			return s.noRoom(size)
-		}
+	for s.db.Metrics().MemTable.Size >= most && !s.space.Refuses(size) {
 		select {
 		case <-s.failed:
 			return s.failure

@@ -200,3 +200,31 @@ func TestARepairReadsTablesOfTwoRecordsOfAKey(t *testing.T) {
 		}
 	}
 }
+
+// Of a folder that has lost all tables and logs nothing is made: an empty store would be a silent
+// loss of all.
+func TestNoEmptyStoreIsMadeOfWhatIsLeft(t *testing.T) {
+	for _, left := range []string{"known", "marker.*", "OPTIONS-*", "MANIFEST-*"} {
+		dir := killed(t, 300)
+		keep := inDB(t, dir, left)
+		entries, err := os.ReadDir(filepath.Dir(keep))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Name() != filepath.Base(keep) {
+				change(t, filepath.Join(filepath.Dir(keep), e.Name()), nil)
+			}
+		}
+		if _, err := countIn(t, dir); message.KindOf(err) != message.Corrupt {
+			t.Errorf("%s alone: a start gives %v", left, err)
+		}
+		r, err := disk.Repair(t.Context(), disk.RepairOptions{Dir: dir})
+		if message.KindOf(err) != message.Corrupt || r.Kept != "" {
+			t.Errorf("%s alone: %+v, %v", left, r, err)
+		}
+		if _, err := os.Stat(keep); err != nil {
+			t.Error(err)
+		}
+	}
+}

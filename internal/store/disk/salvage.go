@@ -102,6 +102,10 @@ func (r *repair) findAll() error {
 			}
 		}
 	}
+	if len(r.tables)+len(r.logs) == 0 {
+		return message.Errorf(message.Corrupt, "store %s: it has no table and no log, and nothing can be"+
+			" copied: put a copy of the folder from before the damage in its place", r.o.Dir)
+	}
 	r.told.Others = append(r.told.Others, fmt.Sprintf("the list of the tables is not whole: all"+
 		" tables (%d) and logs (%d) that there are were taken; what was consumed, or removed, may come"+
 		" again", len(r.tables), len(r.logs)))

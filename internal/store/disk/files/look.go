@@ -103,7 +103,8 @@ func unnamed(fs vfs.FS, db string, n Note) ([]trouble, error) {
 	if Missing(err) {
 		return nil, nil
 	}
-	if n.current == "" && !slices.ContainsFunc(names, func(name string) bool {
+	begun := n.current == "" && slices.Contains(names, knownName) // which is there before all else
+	if begun && !slices.ContainsFunc(names, func(name string) bool {
 		return strings.HasSuffix(name, logSuffix) || strings.HasSuffix(name, ".sst")
 	}) {
 		return nil, err

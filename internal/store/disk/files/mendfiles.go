@@ -113,7 +113,10 @@ func Mend(fs vfs.FS, db string) (*Mended, []string, error) {
 		told = append(told, fmt.Sprintf("%s/%s is damaged", DB, name))
 		out.hidden = append(out.hidden, name)
 	}
-	manifest, err := out.mend(db, current, mender{durable: n.durable[current]}, false)
+	var manifest mender
+	if current != "" {
+		manifest, err = out.mend(db, current, mender{durable: n.durable[current]}, false)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -116,7 +116,7 @@ func (s *Suspects) hang(what error, seen func()) {
 
 // wouldPanic reports whether pebble answers an error of the read that calls it with a panic, which
 // ends the process. A compaction does so behind a key whose SingleDelete has nothing below it. The
-// store writes none, but older programs and repairs do.
+// store writes none; an older one may have some.
 func wouldPanic() bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
