@@ -1,12 +1,33 @@
 package broker
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
 )
+
+// Of what waits for a consumer of two topics each is told what is its own.
+func TestMemoryIsToldByTopic(t *testing.T) {
+	h := open(t, nil, nil)
+	g, p := h.connect("g", "g", "", nil), h.connect("p", "p", "", nil)
+	both, _ := message.ParseDestination("topic://A,topic://B", message.Topic)
+	g.window("g", both, 1, "")
+	for n := range int64(10) {
+		p.Handle(p.big("p", topicNamed("A"), n+1, 20_000, false))
+	}
+	p.Handle(p.big("p", topicNamed("B"), 11, 20_000, false))
+	h.turn()
+	for _, name := range []string{"A", "B"} {
+		d := h.b.find(topicNamed(name))
+		want := fmt.Sprintf("topic://%s (%d bytes, of which %[2]d for ", name, d.usage.Used())
+		if got := d.holds(1); d.usage.Used() == 0 || !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
 
 // Who asks why sends wait for memory is told who has it, at other destinations, too.
 func TestWhatHoldsTheMemoryThatSendsWaitForIsNamed(t *testing.T) {

@@ -67,6 +67,13 @@ func TestNobodyIsAbortedForWhatOthersTook(t *testing.T) {
 		t.Errorf("the other has %d; told of as slow %d times, to close %d times", len(other.got),
 			l.toldSlow(id), g.toldToClose(id))
 	}
+	other.Gone() // and what it had waits again
+	if h.pass(3 * time.Second); l.toldSlow(id) != 2 || g.toldToClose(id) != 0 {
+		t.Errorf("told of as slow %d times, to close %d times", l.toldSlow(id), g.toldToClose(id))
+	}
+	if h.pass(5 * time.Second); g.toldToClose(id) != 1 {
+		t.Errorf("told to close %d times", g.toldToClose(id))
+	}
 }
 
 // What a connection has no room for makes none of its consumers slow, which have some.

@@ -281,6 +281,7 @@ func TestASlowConsumerHoldsNoProducerOfATopic(t *testing.T) {
 	if len(r.got) != 400 {
 		t.Errorf("%d came", len(r.got))
 	}
+	h.holdsNothing()
 	r.Gone()
 	h.holdsNothing()
 }
@@ -314,12 +315,23 @@ func TestATopicHoldsItsProducersAtItsOwnLimit(t *testing.T) {
 func TestAPullWaitsForWhatIsSpooled(t *testing.T) {
 	h := open(t, nil, spooling)
 	r := h.slowly(0, 400)
+	waited := 0
 	for n := 1; n <= 400; n++ {
-		r.do(&message.MessagePull{Consumer: r.id, Destination: topicNamed("t"), Timeout: -1})
-		h.turn()
-		if len(r.got) != n || r.got[n-1].Sequence != int64(n) {
-			t.Fatalf("pull %d: %d came", n, len(r.got))
+		r.Handle(&message.MessagePull{Consumer: r.id, Destination: topicNamed("t"), Timeout: -1})
+		if len(r.got) < n { // nothing was read since the last one
+			waited++
+			h.turn()
 		}
+		if len(r.got) != n || r.got[n-1].Sequence != int64(n) || r.emptyAnswers() != 0 {
+			t.Fatalf("pull %d: %d came, and %d empty answers", n, len(r.got), r.emptyAnswers())
+		}
+	}
+	if waited == 0 {
+		t.Error("no pull waited")
+	}
+	r.Handle(&message.MessagePull{Consumer: r.id, Destination: topicNamed("t"), Timeout: -1})
+	if h.turn(); r.emptyAnswers() != 1 {
+		t.Errorf("%d answers say that there is nothing", r.emptyAnswers())
 	}
 	r.Gone()
 	h.holdsNothing()
@@ -367,6 +379,64 @@ func TestWhatWaitsForABridgeIsSpooled(t *testing.T) {
 		t.Errorf("%d were forwarded", n)
 	}
 	h.dropped(message.BridgeDown, 100)
+	h.holdsNothing()
+}
+
+// A pull that waits for a page of which nothing can be read is answered with nothing.
+func TestAPullIsAnsweredWhenWhatIsSpooledIsLost(t *testing.T) {
+	h := open(t, nil, spooling)
+	r := h.slowly(0, 400)
+	q := h.b.spool.backlogs[0]
+	h.b.spool.target, h.b.spool.next = 1, 0
+	if h.turn(); len(q.tail) > 0 || q.records == 0 {
+		t.Fatalf("%d in the spool, %d behind", q.records, len(q.tail))
+	}
+	h.spool.Damage(q.dest.id, q.first, q.end)
+	h.unchecked = true
+	for n := 1; r.emptyAnswers() == 0; n++ {
+		r.Handle(&message.MessagePull{Consumer: r.id, Destination: topicNamed("t"), Timeout: -1})
+		if len(r.got) == n {
+			continue // and a page is on its way, when that was the last one in memory
+		}
+		if h.turn(); len(r.got)+r.emptyAnswers() != n {
+			t.Fatalf("pull %d: %d came, %d empty answers", n, len(r.got), r.emptyAnswers())
+		}
+	}
+	r.Gone()
+	h.unchecked = false
+	h.holdsNothing()
+}
+
+// emptyAnswers is how many pulls were answered with nothing.
+func (g *guest) emptyAnswers() (n int) {
+	for _, x := range g.sent {
+		if d, ok := x.(*message.MessageDispatch); ok && d.Message == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// What a durable subscription has in the spool goes with it; and it is spooled at the limit that a
+// policy gives it, too.
+func TestADurableSubscriptionEndsWithWhatIsSpooled(t *testing.T) {
+	h := open(t, nil, func(o *Options) {
+		o.Spool = wantSpool{}
+		e := policy.NewEntry()
+		e.Memory.LimitBytes = 500_000
+		o.Policies = &policy.Map{Default: e}
+	})
+	r := h.subscribe("c", "n", "t", nil)
+	r.leave()
+	h.burst(topicNamed("t"), 1, 400, 0)
+	if used := h.b.memory.Used(); used > 500_000 || h.b.spool.count < 300 {
+		t.Errorf("%d bytes are in memory, %d messages in the spool", used, h.b.spool.count)
+	}
+	g := h.connect("c", "c", "", nil)
+	if e := g.do(&message.RemoveSubscriptionInfo{Connection: "c", ClientID: "c",
+		SubscriptionName: "n"}); e != nil {
+		t.Fatal(e)
+	}
 	h.holdsNothing()
 }
 
