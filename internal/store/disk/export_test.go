@@ -17,6 +17,11 @@ func SetRaw(s *Store, kind byte, id store.DestID, seq store.Seq, value []byte) e
 	return s.db.Set(seqKey(nil, kind, id, seq), value, pebble.Sync)
 }
 
+// SetHeader writes a header, or what is to be taken for one.
+func SetHeader(s *Store, id store.DestID, value []byte) error {
+	return s.db.Set(destKey(nil, kindHeader, id), value, pebble.Sync)
+}
+
 // Snap takes a snapshot, as reads do.
 func Snap(s *Store) interface{ Close() error } { return s.db.NewSnapshot() }
 

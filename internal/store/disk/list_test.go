@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,11 +47,31 @@ func TestARepairNeedsNoListOfTheTables(t *testing.T) {
 			!strings.Contains(strings.Join(r.Others, "\n"), "the list of the tables is not whole") {
 			t.Errorf("%s: %d messages, %v; %+v", c.name, n, err, r)
 		}
+		// A newer header may be lost: no sequence is given twice, nor anything told as new.
+		h := headersOf(t, dir)
+		if len(h) != 1 || h[0].Reserved <= 1<<20 || h[0].DeliveredBelow != h[0].Reserved ||
+			!r.Destinations[0].Made {
+			t.Errorf("%s: the headers are %+v, told as %+v", c.name, h, r.Destinations)
+		}
 		if again, err := disk.Repair(t.Context(), disk.RepairOptions{Dir: dir}); err != nil ||
 			again.Kept != "" {
 			t.Errorf("%s: again: %+v, %v", c.name, again, err)
 		}
 	}
+}
+
+// headersOf gives the headers of a store.
+func headersOf(t *testing.T, dir string) []store.Header {
+	t.Helper()
+	s, err := disk.Open(context.Background(), disk.Options{Dir: dir, NoWait: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := s.Headers()
+	if err = errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return h
 }
 
 // A damaged block takes no more than it has, also when another table, of which a block is damaged
@@ -82,6 +103,34 @@ func TestASecondDamagedBlockTakesNoMoreThanItHas(t *testing.T) {
 	if err != nil || n < 960 || n > 999 || len(r.Destinations) != 1 || !r.Destinations[0].More &&
 		!r.Destinations[0].Made {
 		t.Errorf("%d messages, %v, told as %+v", n, err, r)
+	}
+	if told := strings.Join(r.Others, "\n"); strings.Contains(told, "receipts") {
+		t.Errorf("a store that never had a peer may have lost receipts: %s", told)
+	}
+}
+
+// A header that makes no sense goes, and what it was of is told.
+func TestARepairTakesNoHeaderThatMakesNoSense(t *testing.T) {
+	f := newFolder(t)
+	f.apply(append(puts(1, 1, 101, 1, nil), header(1, message.Queue, 3001, 100)))
+	f.apply(append(puts(2, 1, 11, 1, nil), header(2, message.Queue, 3001, 10)))
+	if err := errors.Join(disk.SetHeader(f.s, 2, []byte("senseless")),
+		disk.SetRaw(f.s, 'h', 7, 7, []byte("of a key that is too long"))); err != nil {
+		t.Fatal(err)
+	}
+	f.close()
+	change(t, inDB(t, f.dir, "*.sst"), func(b []byte) []byte { b[len(b)/2] ^= 0x55; return b })
+	r, err := disk.Repair(t.Context(), disk.RepairOptions{Dir: f.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range headersOf(t, f.dir) {
+		if h.ID != 1 {
+			t.Errorf("%+v is left; told as %+v", h, r)
+		}
+	}
+	if r.Dropped != 10 || !strings.Contains(strings.Join(r.Others, "\n"), "could not be copied: 10") {
+		t.Errorf("told as %+v", r)
 	}
 }
 

@@ -153,7 +153,8 @@ func TestARepairLeavesOneDestinationOfAName(t *testing.T) {
 		}
 		r, err := disk.Repair(t.Context(), disk.RepairOptions{Dir: f.dir})
 		if err != nil || !strings.Contains(strings.Join(r.Others, "\n"), "queue://d was removed and made"+
-			" anew, and its removal is lost; messages from before it, left out: 10") || r.Cut != drops {
+			" anew, and its removal is lost; messages from before it, left out: 10") || r.Cut != drops ||
+			r.Dropped != 10 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		f.open()

@@ -227,6 +227,8 @@ func (r *repair) copy() error {
 			}
 		case key[0] == kindHeader && len(key) == destKeySize:
 			r.stale[destOf(key)] = older || r.unlisted
+		case key[0] == kindHeader, key[0] == kindTerms && len(key) != destKeySize:
+			return nil // of a key that makes no sense
 		case key[0] == kindMeta:
 			metas[string(key)] = !older && !r.unlisted
 		}
