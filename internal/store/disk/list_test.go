@@ -89,6 +89,7 @@ func TestASecondDamagedBlockTakesNoMoreThanItHas(t *testing.T) {
 	}
 	large := inDB(t, f.dir, "*.sst")
 	f.apply(append(puts(1, 1001, 1003, 1, named), h,
+		store.Op{Kind: store.PutMeta, Name: "nextDest", Value: []byte("2")},
 		store.Op{Kind: store.DeleteMessage, Dest: 1, Seq: 1},
 		store.Op{Kind: store.DeleteMessage, Dest: 1, Seq: 1000}))
 	f.close()
@@ -115,6 +116,7 @@ func TestARepairTakesNoHeaderThatMakesNoSense(t *testing.T) {
 	f.apply(append(puts(1, 1, 101, 1, nil), header(1, message.Queue, 3001, 100)))
 	f.apply(append(puts(2, 1, 11, 1, nil), header(2, message.Queue, 3001, 10)))
 	if err := errors.Join(disk.SetHeader(f.s, 2, []byte("senseless")),
+		disk.SetHeader(f.s, 8, []byte("of no messages")),
 		disk.SetRaw(f.s, 'h', 7, 7, []byte("of a key that is too long"))); err != nil {
 		t.Fatal(err)
 	}
