@@ -150,7 +150,7 @@ func TestMergePassesOverWhatTablesHaveOfALog(t *testing.T) {
 	i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, logSuffix) })
 	old := fs.PathJoin("old", names[i])
 	if err := errors.Join(fs.MkdirAll("old", 0o700), vfs.Copy(fs, fs.PathJoin("db", names[i]), old),
-		db.Delete([]byte("k"), nil), db.Set([]byte("z"), nil, nil), db.Flush(),
+		db.Flush(), db.Delete([]byte("k"), nil), db.Set([]byte("z"), nil, nil), db.Flush(),
 		db.Compact(t.Context(), []byte("a"), []byte("zz"), false),
 		db.Set([]byte("y"), nil, nil), db.Flush()); err != nil {
 		t.Fatal(err)
