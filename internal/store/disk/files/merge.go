@@ -120,7 +120,7 @@ func (m *merging) run(f func(key, value []byte, seq uint64) error) error {
 			m.ends = m.ends[1:]
 		}
 		ended := s.ended || len(m.ends) > 0 && bytes.Compare(m.ends[0].lo, key) <= 0 &&
-			true
+			m.ends[0].seq > s.seq
 		if !ended {
 			if err := f(key, s.value, s.seq); err != nil {
 				return err
