@@ -16,7 +16,14 @@ const (
 	calmBytes = 2 << 20
 	// trimBytes is what must have been allocated since memory was last given back.
 	trimBytes = 64 << 20
+	// cushionBytes is what may lie as garbage in a small heap: see cushion.
+	cushionBytes = 64 << 20
 )
+
+// cushion counts as memory in use for the garbage collector alone. Nobody touches it, so there is
+// no memory behind it. What is on its way through a busy broker takes a few MiB, and is garbage
+// soon: collected each time it has doubled, it was so dozens of times a second, a fifth of all CPU.
+func cushion() []byte { return make([]byte, cushionBytes) }
 
 // boundHeap has garbage collected more often where the heap would else grow to twice of what the
 // brokers' limits allow, if all have one. What the environment says of GOMEMLIMIT counts instead.
@@ -32,7 +39,7 @@ func boundHeap(setups []*hopwire.Setup) {
 		}
 		sum += n
 	}
-	debug.SetMemoryLimit(sum)
+	debug.SetMemoryLimit(sum + cushionBytes)
 }
 
 // trim gives memory back to the system when much was allocated and nothing is any more. Without it

@@ -1,6 +1,10 @@
 package cli
 
-import "testing"
+import (
+	"runtime"
+	"runtime/metrics"
+	"testing"
+)
 
 func TestMemoryIsGivenBackOnceItIsCalmAfterMuchWasAllocated(t *testing.T) {
 	const mib = 1 << 20
@@ -18,4 +22,15 @@ func TestMemoryIsGivenBackOnceItIsCalmAfterMuchWasAllocated(t *testing.T) {
 			t.Errorf("[%d] after %d MiB: %t", i, c.allocated/mib, got)
 		}
 	}
+}
+
+func TestTheCushionLetsGarbageLie(t *testing.T) {
+	held := cushion()
+	runtime.GC()
+	goal := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
+	metrics.Read(goal)
+	if g := goal[0].Value.Uint64(); g < 2*cushionBytes {
+		t.Errorf("garbage is collected when the heap has %d bytes", g)
+	}
+	runtime.KeepAlive(held)
 }

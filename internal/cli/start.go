@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -195,6 +196,7 @@ func runBrokers(ctx context.Context, out io.Writer, setups []*hopwire.Setup,
 	defer context.AfterFunc(ctx, manager.stopping)()
 	opened := newOpenings(len(setups))
 	boundHeap(setups)
+	defer runtime.KeepAlive(cushion())
 	memory := rungroup.New(ctx)
 	memory.Go("memory", trim)
 	defer memory.Stop()
