@@ -18,8 +18,7 @@ import (
 type backlog struct {
 	b          *Broker
 	of         interface{ paged() }
-	items      []backlogItem // items[start:]
-	start      int
+	items      fifo[backlogItem]
 	messages   int   // of items, that are no advisories
 	bytes      int64 // in memory, without advisories
 	advisories int64 // bytes of them
@@ -39,7 +38,7 @@ type backlogSpool struct {
 	recordsOf  map[message.Destination]recordsOf
 	page       int64 // bytes that are read at once
 	reading    bool
-	tail       []backlogItem
+	tail       fifo[backlogItem]
 	tailBytes  int64
 	onTheirWay []*spoolPut // of the first ones of tail
 }
@@ -71,23 +70,23 @@ func (q *backlog) mayBeSpooled(members []message.Destination, e *policy.Entry) {
 }
 
 // ready is how many are in memory and go next.
-func (q *backlog) ready() int { return len(q.items) - q.start }
+func (q *backlog) ready() int { return q.items.len() }
 
 // len is how many wait.
-func (q *backlog) len() int { return q.ready() + int(q.records) + len(q.tail) }
+func (q *backlog) len() int { return q.ready() + int(q.records) + q.tail.len() }
 
 // unread reports whether some wait, and what goes next is in the spool.
 func (q *backlog) unread() bool { return q.ready() == 0 && q.len() > 0 }
 
 func (q *backlog) push(it backlogItem) {
 	q.charge(it)
-	if it.dest == nil || q.records == 0 && len(q.tail) == 0 {
-		q.items = append(q.items, it)
+	if it.dest == nil || q.records == 0 && q.tail.len() == 0 {
+		q.items.push(it)
 		if it.dest != nil {
 			q.messages++
 		}
 	} else {
-		q.tail = append(q.tail, it)
+		q.tail.push(it)
 		q.tailBytes += it.m.Size()
 	}
 	if q.spools && it.dest != nil {
@@ -96,16 +95,7 @@ func (q *backlog) push(it backlogItem) {
 }
 
 func (q *backlog) pop() backlogItem {
-	it := q.items[q.start]
-	q.items[q.start] = backlogItem{}
-	q.start++
-	if q.start == len(q.items) {
-		q.items, q.start = q.items[:0], 0
-	} else if q.start > 64 && q.start > len(q.items)/2 {
-		n := copy(q.items, q.items[q.start:])
-		clear(q.items[n:])
-		q.items, q.start = q.items[:n], 0
-	}
+	it := q.items.pop()
 	q.out(it)
 	q.goOn()
 	return it
@@ -147,7 +137,7 @@ func (q *backlog) uncharge(it backlogItem) {
 // release ends all that waits.
 func (q *backlog) release() {
 	q.each(q.uncharge)
-	q.items, q.start, q.messages = nil, 0, 0
+	q.items, q.messages = fifo[backlogItem]{}, 0
 	if q.dest != nil {
 		q.b.spool.drop(q.dest)
 		q.dest.gone = true
@@ -158,10 +148,10 @@ func (q *backlog) release() {
 
 // each gives all that is in memory.
 func (q *backlog) each(f func(backlogItem)) {
-	for _, it := range q.items[q.start:] {
+	for _, it := range q.items.all() {
 		f(it)
 	}
-	for _, it := range q.tail {
+	for _, it := range q.tail.all() {
 		f(it)
 	}
 }
@@ -170,8 +160,8 @@ func (q *backlog) each(f func(backlogItem)) {
 // spooled: so many bytes, or what there is, and gives how many.
 func (q *backlog) spill(c *choice, need, page int64) (found int64) {
 	q.part(page)
-	for len(q.onTheirWay) < len(q.tail) && found < need && !c.full() {
-		it := &q.tail[len(q.onTheirWay)]
+	for len(q.onTheirWay) < q.tail.len() && found < need && !c.full() {
+		it := q.tail.at(len(q.onTheirWay))
 		p := &spoolPut{dest: q.dest, of: q, size: it.m.Size(),
 			copy: &queue.Copy{Seq: uint64(q.next), Message: it.m}}
 		q.next++
@@ -185,31 +175,29 @@ func (q *backlog) spill(c *choice, need, page int64) (found int64) {
 // part has what is in memory beyond a page be the tail.
 func (q *backlog) part(page int64) {
 	if q.dest == nil {
-		q.dest = q.b.newDestination(q.items[q.start].name, q.b.nextDest, policy.NewEntry())
+		q.dest = q.b.newDestination(q.items.at(0).name, q.b.nextDest, policy.NewEntry())
 		q.b.nextDest++
 		q.first, q.end, q.next = 1, 1, 1
 		q.recordsOf = map[message.Destination]recordsOf{}
 	}
 	q.page = max(1, page)
-	if q.records > 0 || len(q.tail) > 0 {
+	if q.records > 0 || q.tail.len() > 0 {
 		return
 	}
-	i, bytes := q.start, int64(0)
-	for ; i < len(q.items) && bytes < q.page; i++ {
-		bytes += q.items[i].m.Size()
+	i, bytes := 0, int64(0)
+	for ; i < q.items.len() && bytes < q.page; i++ {
+		bytes += q.items.at(i).m.Size()
 	}
-	q.tail = append(q.tail, q.items[i:]...)
-	clear(q.items[i:])
-	q.items = q.items[:i]
-	q.messages -= len(q.tail)
+	q.tail = q.items.split(i)
+	q.messages -= q.tail.len()
 	q.tailBytes = q.bytes - bytes
 }
 
 // leave lets what was on its way leave memory, as there is a record of it now.
 func (q *backlog) leave() {
 	for i, p := range q.onTheirWay {
-		it := q.tail[i]
-		q.uncharge(it)
+		it := q.tail.at(i)
+		q.uncharge(*it)
 		q.tailBytes -= p.size
 		of := q.recordsOf[it.name]
 		q.recordsOf[it.name] = recordsOf{it.dest, of.count + 1}
@@ -217,9 +205,8 @@ func (q *backlog) leave() {
 	}
 	n := len(q.onTheirWay)
 	q.records += int64(n)
-	rest := copy(q.tail, q.tail[n:])
-	clear(q.tail[rest:])
-	q.tail, q.onTheirWay = q.tail[:rest], nil
+	q.tail.drop(n)
+	q.onTheirWay = nil
 	q.goOn()
 }
 
@@ -231,12 +218,12 @@ func (q *backlog) goOn() {
 		if q.bytes-q.tailBytes <= q.page/2 {
 			q.read()
 		}
-	case q.ready() == 0 && len(q.tail) > 0:
+	case q.ready() == 0 && q.tail.len() > 0:
 		for _, p := range q.onTheirWay {
 			p.over = true
 		}
-		q.items, q.start, q.messages = q.tail, 0, len(q.tail)
-		q.tail, q.tailBytes, q.onTheirWay = nil, 0, nil
+		q.items, q.messages = q.tail, q.tail.len()
+		q.tail, q.tailBytes, q.onTheirWay = fifo[backlogItem]{}, 0, nil
 		q.first, q.end = q.next, q.next
 	}
 }
@@ -285,7 +272,7 @@ func (q *backlog) take(page []store.Stored, to store.Seq) {
 		q.records--
 		it := backlogItem{of.dest, s.Message.Destination, s.Message}
 		q.charge(it)
-		q.items = append(q.items, it)
+		q.items.push(it)
 		q.messages++
 		q.b.spool.delete(q.dest, s.Seq, s.Message.Expiration, s.Message.Size())
 	}

@@ -117,8 +117,8 @@ func (s *consumer) evicted() []backlogItem {
 
 // oldest gives the place of the first message of a topic. There is one.
 func (q *backlog) oldest() int {
-	i := q.start
-	for q.items[i].dest == nil {
+	i := 0
+	for q.items.at(i).dest == nil {
 		i++
 	}
 	return i
@@ -127,8 +127,8 @@ func (q *backlog) oldest() int {
 // leastImportant gives the place of the first one of the lowest priority. There is one.
 func (q *backlog) leastImportant() int {
 	least := q.oldest()
-	for i := least; i < min(len(q.items), q.start+evictLooks); i++ {
-		if it := &q.items[i]; it.dest != nil && it.m.Priority < q.items[least].m.Priority {
+	for i := least; i < min(q.items.len(), evictLooks); i++ {
+		if it := q.items.at(i); it.dest != nil && it.m.Priority < q.items.at(least).m.Priority {
 			least = i
 		}
 	}
@@ -137,17 +137,17 @@ func (q *backlog) leastImportant() int {
 
 // takeOut takes those out that go; it asks in their order.
 func (q *backlog) takeOut(goes func(*backlogItem) bool) (out []backlogItem) {
-	kept := q.items[:q.start]
-	for i := q.start; i < len(q.items); i++ {
-		it := q.items[i]
+	all := q.items.all()
+	kept := all[:0]
+	for _, it := range all {
 		if goes(&it) {
 			out = append(out, it)
 			continue
 		}
 		kept = append(kept, it)
 	}
-	clear(q.items[len(kept):])
-	q.items = kept
+	clear(all[len(kept):])
+	q.items.list = q.items.list[:q.items.start+len(kept)]
 	for _, it := range out {
 		q.out(it)
 	}
@@ -156,9 +156,10 @@ func (q *backlog) takeOut(goes func(*backlogItem) bool) (out []backlogItem) {
 
 // removeAt takes one out; those before it are few.
 func (q *backlog) removeAt(i int) backlogItem {
-	it := q.items[i]
-	copy(q.items[q.start+1:], q.items[q.start:i])
-	q.items[q.start] = it
+	all := q.items.all()
+	it := all[i]
+	copy(all[1:], all[:i])
+	all[0] = it
 	return q.pop()
 }
 

@@ -388,8 +388,8 @@ func TestAPullIsAnsweredWhenWhatIsSpooledIsLost(t *testing.T) {
 	r := h.slowly(0, 400)
 	q := h.b.spool.backlogs[0]
 	h.b.spool.target, h.b.spool.next = 1, 0
-	if h.turn(); len(q.tail) > 0 || q.records == 0 {
-		t.Fatalf("%d in the spool, %d behind", q.records, len(q.tail))
+	if h.turn(); q.tail.len() > 0 || q.records == 0 {
+		t.Fatalf("%d in the spool, %d behind", q.records, q.tail.len())
 	}
 	h.spool.Damage(q.dest.id, q.first, q.end)
 	h.unchecked = true

@@ -21,19 +21,19 @@ type dated struct{ sequence, timestamp int64 }
 func (q *backlog) superseded(known *values, property string) (out []backlogItem) {
 	n := min(q.ready(), evictLooks)
 	next := n
-	for next > 0 && !q.at(next-1).is(known.last) {
+	for next > 0 && !q.items.at(next-1).is(known.last) {
 		next--
 	}
 	if next == 0 || len(known.newest) > 2*evictLooks {
 		next, known.newest = 0, map[any]dated{}
 	}
 	remove := func(i int) {
-		out = append(out, q.removeAt(q.start+i))
+		out = append(out, q.removeAt(i))
 		n--
 		next--
 	}
 	for ; next < n; next++ {
-		it := *q.at(next)
+		it := *q.items.at(next)
 		if it.dest == nil {
 			continue
 		}
@@ -41,7 +41,7 @@ func (q *backlog) superseded(known *values, property string) (out []backlogItem)
 		has := value != nil && reflect.TypeOf(value).Comparable()
 		if has && len(known.newest) == 0 {
 			for i := 0; i < next; {
-				if q.at(i).dest == nil {
+				if q.items.at(i).dest == nil {
 					i++
 					continue
 				}
@@ -67,11 +67,11 @@ func (q *backlog) superseded(known *values, property string) (out []backlogItem)
 // supersedes notes the value of the message at i, and gives the place of the one that is not the
 // newest of that value any more; -1 is none.
 func (q *backlog) supersedes(known *values, value any, i int) int {
-	m := q.at(i).m
+	m := q.items.at(i).m
 	now := dated{m.BrokerSequence, m.Timestamp}
 	before, again := known.newest[value]
 	j := i - 1
-	for again && j >= 0 && !q.at(j).is(before.sequence) {
+	for again && j >= 0 && !q.items.at(j).is(before.sequence) {
 		j--
 	}
 	switch {
@@ -84,8 +84,6 @@ func (q *backlog) supersedes(known *values, value any, i int) int {
 	}
 	return i
 }
-
-func (q *backlog) at(i int) *backlogItem { return &q.items[q.start+i] }
 
 // is reports whether it is the topic's message of that broker sequence.
 func (it *backlogItem) is(sequence int64) bool {

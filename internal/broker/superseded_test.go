@@ -13,7 +13,7 @@ import (
 // outdated is what superseded gives, found by a look at all: which messages go, by their places.
 func outdated(q *backlog) (out []int64) {
 	newest := map[any]*message.Message{}
-	front := q.items[q.start:min(len(q.items), q.start+evictLooks)]
+	front := q.items.all()[:min(q.items.len(), evictLooks)]
 	value := func(m *message.Message) any { return message.View{Message: m}.Field("k") }
 	for _, it := range front {
 		if it.dest == nil || value(it.m) == nil {
