@@ -14,7 +14,9 @@ import (
 // backlog holds the topic messages that a consumer, or a bridge's subscription, has no room for
 // yet. While memory is short what is in the middle of it is in the spool:
 //
-//	items, which go next | records | tail, which came since
+//	items, which go next | records, and what stays between them | tail, which came since
+//
+// What stays are the messages of topics whose policies keep them in memory (vmCursor).
 type backlog struct {
 	b          *Broker
 	of         interface{ paged() }
@@ -35,12 +37,20 @@ type backlogSpool struct {
 	first, end store.Seq    // the records are from first to end
 	next       store.Seq    // of the record that is made next
 	records    int64
+	stays      fifo[stayed]
 	recordsOf  map[message.Destination]recordsOf
 	page       int64 // bytes that are read at once
 	reading    bool
 	tail       fifo[backlogItem]
-	tailBytes  int64
+	behind     int64       // bytes of stays and tail
 	onTheirWay []*spoolPut // of the first ones of tail
+}
+
+// stayed is a message that stays in memory. Invariant: the sequences of those, and of the records,
+// are as they came.
+type stayed struct {
+	backlogItem
+	seq store.Seq
 }
 
 type recordsOf struct {
@@ -62,8 +72,8 @@ type backlogItem struct {
 
 // mayBeSpooled looks whether what waits may be spooled: not where advisories wait too, which are of
 // no destination, nor where a limit of their number is to bound them.
-func (q *backlog) mayBeSpooled(members []message.Destination, e *policy.Entry) {
-	q.spools = q.b.spool.storage != nil && e.Cursors.Subscriber != policy.CursorVM
+func (q *backlog) mayBeSpooled(members []message.Destination) {
+	q.spools = q.b.spool.storage != nil
 	for _, m := range members {
 		q.spools = q.spools && !m.IsAdvisory()
 	}
@@ -73,23 +83,23 @@ func (q *backlog) mayBeSpooled(members []message.Destination, e *policy.Entry) {
 func (q *backlog) ready() int { return q.items.len() }
 
 // len is how many wait.
-func (q *backlog) len() int { return q.ready() + int(q.records) + q.tail.len() }
+func (q *backlog) len() int { return q.ready() + int(q.records) + q.stays.len() + q.tail.len() }
 
 // unread reports whether some wait, and what goes next is in the spool.
 func (q *backlog) unread() bool { return q.ready() == 0 && q.len() > 0 }
 
 func (q *backlog) push(it backlogItem) {
 	q.charge(it)
-	if it.dest == nil || q.records == 0 && q.tail.len() == 0 {
+	if it.dest == nil || q.len() == q.ready() {
 		q.items.push(it)
 		if it.dest != nil {
 			q.messages++
 		}
 	} else {
 		q.tail.push(it)
-		q.tailBytes += it.m.Size()
+		q.behind += it.m.Size()
 	}
-	if q.spools && it.dest != nil {
+	if q.spools && it.dest != nil && q.b.spool.takes(it.dest) {
 		q.b.spool.list(q)
 	}
 }
@@ -151,6 +161,9 @@ func (q *backlog) each(f func(backlogItem)) {
 	for _, it := range q.items.all() {
 		f(it)
 	}
+	for _, it := range q.stays.all() {
+		f(it.backlogItem)
+	}
 	for _, it := range q.tail.all() {
 		f(it)
 	}
@@ -161,13 +174,20 @@ func (q *backlog) each(f func(backlogItem)) {
 func (q *backlog) spill(c *choice, need, page int64) (found int64) {
 	q.part(page)
 	for len(q.onTheirWay) < q.tail.len() && found < need && !c.full() {
-		it := q.tail.at(len(q.onTheirWay))
-		p := &spoolPut{dest: q.dest, of: q, size: it.m.Size(),
-			copy: &queue.Copy{Seq: uint64(q.next), Message: it.m}}
+		it, seq := q.tail.at(len(q.onTheirWay)), q.next
 		q.next++
+		goes := q.b.spool.takes(it.dest)
+		if !goes && len(q.onTheirWay) == 0 {
+			q.stays.push(stayed{q.tail.pop(), seq})
+			continue
+		}
+		p := &spoolPut{dest: q.dest, of: q, size: it.m.Size(), stays: !goes,
+			copy: &queue.Copy{Seq: uint64(seq), Message: it.m}}
 		q.onTheirWay = append(q.onTheirWay, p)
-		c.puts, c.size = append(c.puts, p), c.size+p.size
-		found += p.size
+		if goes {
+			c.puts, c.size = append(c.puts, p), c.size+p.size
+			found += p.size
+		}
 	}
 	return found
 }
@@ -181,7 +201,7 @@ func (q *backlog) part(page int64) {
 		q.recordsOf = map[message.Destination]recordsOf{}
 	}
 	q.page = max(1, page)
-	if q.records > 0 || q.tail.len() > 0 {
+	if q.len() > q.ready() {
 		return
 	}
 	i, bytes := 0, int64(0)
@@ -190,22 +210,24 @@ func (q *backlog) part(page int64) {
 	}
 	q.tail = q.items.split(i)
 	q.messages -= q.tail.len()
-	q.tailBytes = q.bytes - bytes
+	q.behind = q.bytes - bytes
 }
 
 // leave lets what was on its way leave memory, as there is a record of it now.
 func (q *backlog) leave() {
-	for i, p := range q.onTheirWay {
-		it := q.tail.at(i)
-		q.uncharge(*it)
-		q.tailBytes -= p.size
+	for _, p := range q.onTheirWay {
+		it, seq := q.tail.pop(), store.Seq(p.copy.Seq)
+		if p.stays {
+			q.stays.push(stayed{it, seq})
+			continue
+		}
+		q.uncharge(it)
+		q.behind -= p.size
 		of := q.recordsOf[it.name]
 		q.recordsOf[it.name] = recordsOf{it.dest, of.count + 1}
-		q.end = store.Seq(p.copy.Seq) + 1
+		q.records++
+		q.end = seq + 1
 	}
-	n := len(q.onTheirWay)
-	q.records += int64(n)
-	q.tail.drop(n)
 	q.onTheirWay = nil
 	q.goOn()
 }
@@ -215,17 +237,29 @@ func (q *backlog) goOn() {
 	switch {
 	case q.reading:
 	case q.records > 0:
-		if q.bytes-q.tailBytes <= q.page/2 {
+		if q.bytes-q.behind <= q.page/2 {
 			q.read()
+		}
+	case q.stays.len() > 0:
+		for q.stays.len() > 0 && q.bytes-q.behind <= q.page/2 {
+			q.goesNext()
 		}
 	case q.ready() == 0 && q.tail.len() > 0:
 		for _, p := range q.onTheirWay {
 			p.over = true
 		}
 		q.items, q.messages = q.tail, q.tail.len()
-		q.tail, q.tailBytes, q.onTheirWay = fifo[backlogItem]{}, 0, nil
+		q.tail, q.behind, q.onTheirWay = fifo[backlogItem]{}, 0, nil
 		q.first, q.end = q.next, q.next
 	}
+}
+
+// goesNext has the first one of those that stay go next.
+func (q *backlog) goesNext() {
+	it := q.stays.pop().backlogItem
+	q.items.push(it)
+	q.messages++
+	q.behind -= it.m.Size()
 }
 
 // read reads a page.
@@ -259,6 +293,9 @@ func (q *backlog) take(page []store.Stored, to store.Seq) {
 	for i := range page {
 		s := &page[i]
 		q.first = s.Next()
+		for q.stays.len() > 0 && q.stays.at(0).seq < s.Seq {
+			q.goesNext()
+		}
 		if s.To > 0 || s.Message == nil {
 			q.b.spool.deleteRange(q.dest, uint64(s.Seq), uint64(s.Next()))
 			continue

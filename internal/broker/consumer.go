@@ -124,7 +124,7 @@ func (s *consumer) begin() {
 	s.topicMax = s.window.Prefetch()
 	s.limitPending(entry)
 	if s.pending.most < 0 {
-		s.backlog.mayBeSpooled(s.members, entry)
+		s.backlog.mayBeSpooled(s.members)
 	}
 	s.since, s.lastAck = s.b.sequence, s.b.env.Mono()
 	if s.info.Browser {

@@ -85,7 +85,7 @@ func (b *Broker) Subscribe(s *network.Subscription) error {
 	if err := n.mayBe(); err != nil {
 		return err
 	}
-	n.backlog.mayBeSpooled(n.members, b.opt.Policies.Find(n.members[0]))
+	n.backlog.mayBeSpooled(n.members)
 	b.networks.subs[s.Info.ID] = n
 	b.networks.order = append(b.networks.order, n)
 	for _, m := range n.members {

@@ -76,7 +76,9 @@ type spoolPut struct {
 	of   *backlog // whose copy it is; nil: a queue's
 	copy *queue.Copy
 	size int64
-	over bool // the copy ended meanwhile
+	// stays: it is in no batch, and stays in memory between those that are.
+	stays bool
+	over  bool // the copy ended meanwhile
 }
 
 type spoolBatch struct {

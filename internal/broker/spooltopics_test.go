@@ -160,7 +160,11 @@ func TestListenersHearAllThatIsSpooledInOrder(t1 *testing.T) {
 			o.Spool, o.MemoryLimitBytes = wantSpool{}, 100_000
 			e := policy.NewEntry()
 			e.Memory.LimitBytes = rapid.SampledFrom([]int64{0, 0, 20_000, 90_000}).Draw(t, "limit")
-			o.Policies = &policy.Map{Default: e}
+			kept := policy.NewEntry()
+			kept.Destination = topicNamed("B")
+			kept.Cursors.Subscriber = rapid.SampledFrom([]policy.CursorKind{policy.CursorStore,
+				policy.CursorStore, policy.CursorVM}).Draw(t, "B")
+			o.Policies = &policy.Map{Default: e, Entries: []*policy.Entry{kept}}
 		})}
 		x.p = x.connect("p", "p", "", nil)
 		w := &reader{guest: x.connect("w", "w", "", nil)}
