@@ -311,7 +311,7 @@ func (q *backlog) take(page []store.Stored, to store.Seq) {
 		q.charge(it)
 		q.items.push(it)
 		q.messages++
-		q.b.spool.delete(q.dest, s.Seq, s.Message.Expiration, s.Message.Size())
+		q.b.spool.delete(q.dest, s.Seq, 0, s.Message.Size())
 	}
 	if q.first >= q.end {
 		q.miss()

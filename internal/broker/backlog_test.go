@@ -2,6 +2,7 @@ package broker
 
 import (
 	"testing"
+	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
@@ -67,4 +68,36 @@ func TestEachTopicSaysWhetherItIsSpooled(t *testing.T) {
 		r.Gone()
 		h.holdsNothing()
 	}
+}
+
+// What expires in the spool, where it waits for a consumer of a topic, is found when its turn
+// comes: no search for expired messages is told of it.
+func TestNoSearchIsToldOfWhatWaitsForAConsumerOfTopics(t *testing.T) {
+	h, tp := open(t, nil, spooling), topicNamed("t")
+	r := h.slowly(1, 1)
+	p := h.connect("p", "p", "", nil)
+	for i := range int64(300) {
+		m := p.big("p", tp, i+2, 10_000, false)
+		m.Expiration = h.Wall() + 5000
+		if e := p.do(m); e != nil {
+			t.Fatal(e)
+		}
+	}
+	h.burst(queueNamed("q"), 1, 100, 0)
+	h.pass(10 * time.Second)
+	if q := h.b.spool.backlogs[0]; q.records < 100 {
+		t.Errorf("%d are in the spool", q.records)
+	}
+	if refs, err := h.spool.Expired(nil, h.Wall(), 1000); err != nil || len(refs) != 0 {
+		t.Errorf("a search is told of %d, %v", len(refs), err)
+	}
+	r.acksFirst(r.id, tp)
+	for range 20 {
+		h.turn()
+	}
+	if n := h.b.find(tp).counts.Expired; n != 300 || len(r.got) != 1 {
+		t.Errorf("%d expired, and %d came", n, len(r.got))
+	}
+	h.drains(queueNamed("q"))
+	h.holdsNothing()
 }

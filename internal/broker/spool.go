@@ -81,6 +81,16 @@ type spoolPut struct {
 	over  bool // the copy ended meanwhile
 }
 
+// expiration is when a search is to find the record of the copy; 0 is never. What waits for a
+// consumer of topics is looked at when its turn comes, so that no search is told of it again and
+// again.
+func (p *spoolPut) expiration() int64 {
+	if p.of != nil {
+		return 0
+	}
+	return p.copy.Message.Expiration
+}
+
 type spoolBatch struct {
 	ops   []spoolOp
 	puts  []*spoolPut
@@ -367,7 +377,7 @@ func (s *spool) write(x *spoolBatch) []store.Op {
 		s.count1(p.dest, 1, p.size)
 		touch(p.dest)
 		ops = append(ops, store.Op{Kind: store.PutMessage, Dest: p.dest.id,
-			Seq: store.Seq(p.copy.Seq), Message: p.copy.Message})
+			Seq: store.Seq(p.copy.Seq), Message: p.copy.Message, Lasts: p.of != nil})
 	}
 	headers := make([]store.Header, len(touched))
 	for i, d := range touched {
@@ -412,7 +422,7 @@ func (s *spool) committed(x *spoolBatch) {
 			c.Put = nil
 			switch {
 			case p.over:
-				s.delete(d, store.Seq(c.Seq), c.Message.Expiration, p.size)
+				s.delete(d, store.Seq(c.Seq), p.expiration(), p.size)
 			case !d.gone:
 				c.Spooled = true
 				size += p.size

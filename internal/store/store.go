@@ -185,9 +185,10 @@ const (
 	Nothing         OpKind = iota // has no effect
 	PutHeader                     // Header
 	DropDestination               // Dest: header, messages, receipts, all; the id is not used again
-	PutMessage                    // Dest, Seq, Message: a key is written once; not to a subscription
-	// DeleteMessage uses Dest, Seq, Expiration (exactly the message's). It is not of a log, nor of a
-	// prepared branch.
+	// PutMessage uses Dest, Seq, Message, Lasts: a key is written once; not to a subscription.
+	PutMessage
+	// DeleteMessage uses Dest, Seq, Expiration (exactly the message's; 0 of one that Lasts). It is
+	// not of a log, nor of a prepared branch.
 	DeleteMessage
 	SetRedelivery // Dest, Seq, Count: of a stored message or reference
 	// PutReceipt uses Dest, Peer, Receipt. It is refused (Internal) unless N is new: not put before,
@@ -210,14 +211,17 @@ const (
 
 // Op is one change. Only the fields its kind names are set.
 type Op struct {
-	Kind       OpKind
-	Dest       DestID
-	Seq        Seq
-	To         Seq
-	Source     DestID           // a log
-	Message    *message.Message // not changed by anybody after it was handed over
-	Header     *Header          // is not kept: it is one of those of its batch
-	Expiration int64            // ms since the epoch, 0 never
+	Kind    OpKind
+	Dest    DestID
+	Seq     Seq
+	To      Seq
+	Source  DestID           // a log
+	Message *message.Message // not changed by anybody after it was handed over
+	// Lasts: whatever the message's expiration, Expired does not give it. A repair does not know of
+	// that, so it is for what does not outlive the process.
+	Lasts      bool
+	Header     *Header // is not kept: it is one of those of its batch
+	Expiration int64   // ms since the epoch, 0 never
 	Count      int32
 	Peer       message.BrokerID
 	Receipt    Receipt

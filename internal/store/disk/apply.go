@@ -328,7 +328,7 @@ func (a *applier) putMessage(op *store.Op) {
 		copy(rec.Value[n:], m.Content)
 	}
 	_ = rec.Finish()
-	if w.role != log && w.role != prepared {
+	if w.role != log && w.role != prepared && !op.Lasts {
 		a.putExpiration(op, m.Expiration)
 	}
 }

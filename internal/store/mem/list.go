@@ -12,6 +12,7 @@ import (
 type entry struct {
 	seq        store.Seq
 	redelivery int32
+	lasts      bool // as store.Op's
 	msg        *message.Message
 	ref        *reference
 }

@@ -88,7 +88,7 @@ func (s *state) op(op *store.Op) error {
 	case store.DropDestination:
 		s.drop(op.Dest)
 	case store.PutMessage:
-		return s.put(op, entry{seq: op.Seq, msg: op.Message})
+		return s.put(op, entry{seq: op.Seq, msg: op.Message, lasts: op.Lasts})
 	case store.PutReference:
 		return s.put(op, entry{seq: op.Seq,
 			ref: &reference{source: op.Source, expiration: op.Expiration}})
@@ -172,7 +172,7 @@ func (d *dest) expiration(e *entry) int64 {
 	switch {
 	case e.ref != nil:
 		return e.ref.expiration
-	case e.msg != nil && !d.log && !d.prepared:
+	case e.msg != nil && !d.log && !d.prepared && !e.lasts:
 		return e.msg.Expiration
 	}
 	return 0

@@ -155,6 +155,38 @@ func receiptNumbersAreNew(t *testing.T, w World) {
 	closeStore(t, s)
 }
 
+// lastsIsNotExpired looks that a message that lasts is in pages alone, whatever its expiration.
+func lastsIsNotExpired(t *testing.T, s store.Store) {
+	b := queue()
+	b.Ops[0].Header.Count = 2
+	for seq := range store.Seq(2) {
+		b.Ops = append(b.Ops, store.Op{Kind: store.PutMessage, Dest: 1, Seq: 10 + seq, Lasts: seq == 0,
+			Message: &message.Message{Expiration: 7}})
+	}
+	apply(t, s, b)
+	refs, err := s.Expired(nil, 100, 10)
+	if err != nil || len(refs) != 1 || refs[0].Seq != 11 {
+		t.Errorf("Expired gives %v, %v", refs, err)
+	}
+	page := func() (n int) {
+		list, err := s.Page(store.PageRequest{Dest: 1, To: 100})
+		if err != nil {
+			t.Error(err)
+		}
+		return len(list)
+	}
+	if n := page(); n != 2 {
+		t.Errorf("%d are there", n)
+	}
+	apply(t, s, &store.Batch{Ops: []store.Op{{Kind: store.DeleteMessage, Dest: 1, Seq: 10},
+		{Kind: store.PutHeader, Header: &store.Header{ID: 1, Head: 11, Reserved: 100, Count: 1,
+			Destination: b.Ops[0].Header.Destination}}}})
+	if n := page(); n != 1 {
+		t.Errorf("%d are left", n)
+	}
+	closeStore(t, s)
+}
+
 func closedAnswersNothing(t *testing.T, s store.Store) {
 	apply(t, s, queue(1, 2))
 	closeStore(t, s)

@@ -67,8 +67,11 @@ func (m *model) apply(b *store.Batch) {
 		case store.DropDestination:
 			delete(m.dests, op.Dest)
 		case store.PutMessage:
-			m.dest(op.Dest).msgs[op.Seq] = modelMsg{message: op.Message,
-				expiration: op.Message.Expiration}
+			x := modelMsg{message: op.Message}
+			if !op.Lasts {
+				x.expiration = op.Message.Expiration
+			}
+			m.dest(op.Dest).msgs[op.Seq] = x
 		case store.PutReference:
 			m.dest(op.Dest).msgs[op.Seq] = modelMsg{source: op.Source, expiration: op.Expiration}
 		case store.DeleteMessage:

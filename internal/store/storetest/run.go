@@ -87,6 +87,9 @@ func runOpen(t *testing.T, fresh func() World) {
 	t.Run("a closed store answers nothing", func(t *testing.T) {
 		closedAnswersNothing(t, open(t, fresh()))
 	})
+	t.Run("what lasts is not told of as expired", func(t *testing.T) {
+		lastsIsNotExpired(t, open(t, fresh()))
+	})
 }
 
 // readsWhatIsThere applies batches, now and then to a full store, and reads.
