@@ -1,10 +1,12 @@
 package broker
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"hopwire/internal/message"
+	"hopwire/internal/network"
 	"hopwire/internal/policy"
 )
 
@@ -100,4 +102,96 @@ func TestNoSearchIsToldOfWhatWaitsForAConsumerOfTopics(t *testing.T) {
 	}
 	h.drains(queueNamed("q"))
 	h.holdsNothing()
+}
+
+// look explains one message of a topic.
+func (h *house) look(tp message.Destination, g *guest, n int64) *Explanation {
+	h.t.Helper()
+	id := g.big("burst", tp, n, 0, false).ID
+	var x *Explanation
+	h.b.Explain(tp, &id, func(found *Explanation) { x = found })
+	for range 50 {
+		h.turn()
+	}
+	if x == nil {
+		h.t.Fatalf("the explanation of message %d does not end", n)
+	}
+	return x
+}
+
+// A message that waits for a slow consumer of a topic is found by its id: in memory, in the spool
+// and behind that. Of those that are not there, it is told what was not looked at.
+func TestAMessageThatWaitsInTheSpoolIsExplained(t *testing.T) {
+	h, tp := open(t, nil, spooling), topicNamed("t")
+	r := h.slowly(1, 400)
+	q := h.b.spool.backlogs[0]
+	last := int64(q.items.len()) + q.records + 1 // of the records; one was delivered
+	for _, n := range []int64{2, last - q.records, last - q.records + 1, last, last + 1, 400} {
+		x := h.look(tp, r.guest, n)
+		spooled := int64(0)
+		if n > last-q.records && n <= last {
+			spooled = 1
+		}
+		if !x.Found || len(x.Rows) != 1 || x.Rows[0].Count != 1 || x.Spooled != spooled ||
+			x.Rows[0].Oldest.ID.Sequence != n || x.Rows[0].Reason != message.WindowFull {
+			t.Errorf("message %d, with %d to %d in the spool: %+v", n, last-q.records+1, last, x)
+		}
+	}
+	for _, n := range []int64{1, 401} {
+		if x := h.look(tp, r.guest, n); x.Found || len(x.Rows) != 0 {
+			t.Errorf("message %d: %+v", n, x)
+		}
+	}
+	h.spool.Damage(q.dest.id, q.first+300, q.first+320)
+	h.unchecked = true
+	if x := h.look(tp, r.guest, 401); x.Found || !strings.Contains(x.Remark, "cannot be read") {
+		t.Errorf("beside damage: %+v", x)
+	}
+	h.broken = 1
+	if x := h.look(tp, r.guest, last); x.Found || !strings.Contains(x.Remark, "cannot be read") {
+		t.Errorf("unread: %+v", x)
+	}
+}
+
+// What comes back to memory while the spool is read is found there; and what is over for somebody
+// meanwhile holds no explanation.
+func TestAMessageIsFoundOnItsWayOutOfTheSpool(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		h, tp := open(t, nil, spooling), topicNamed("t")
+		r := h.slowly(1, 400)
+		q := h.b.spool.backlogs[0]
+		n := int64(q.items.len()) + 2 // the first record
+		id := r.big("burst", tp, n, 0, false).ID
+		q.read()
+		for len(h.jobs) > 0 && q.reading { // on its way as the explanation begins
+			var x *Explanation
+			h.b.Explain(tp, &id, func(found *Explanation) { x = found })
+			if gone {
+				r.Gone()
+			}
+			for range 50 {
+				h.turn()
+			}
+			if x == nil || x.Found == gone || x.Spooled > 0 || !gone && q.first < 3 {
+				t.Fatalf("gone %t, from %d on in the spool: %+v", gone, q.first, x)
+			}
+		}
+	}
+}
+
+// What waits for a bridge of a topic is explained, too.
+func TestWhatWaitsForABridgeOfATopicIsExplained(t *testing.T) {
+	h, tp := open(t, nil, spooling), topicNamed("t")
+	e := &bridgeEnd{}
+	if err := h.b.Subscribe(&network.Subscription{Peer: "ID:a", Filter: e, Sink: e,
+		Info: &message.ConsumerInfo{ID: message.ConsumerID{Connection: "n", Value: 1}, Destination: tp,
+			PrefetchSize: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	h.burst(tp, 1, 400, 0)
+	x := h.explain(tp)
+	if len(x.Rows) != 1 || x.Rows[0].Count != 398 || x.Rows[0].Reason != message.RemoteWindowFull ||
+		x.Rows[0].Who != "bridge to ID:a" || x.Spooled < 100 {
+		t.Errorf("explained as %+v", x)
+	}
 }

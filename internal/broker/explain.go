@@ -107,6 +107,8 @@ type explainer struct {
 	kept    []keptCopy  // what prepared branches keep of it, while a message is looked for
 	blind   int64       // messages that cannot be read, while a message is looked for
 	done    func(*Explanation)
+	// foundFor is for whom of a topic the message asked for waits in memory.
+	foundFor any
 }
 
 // begin goes on with the next queue.
@@ -377,7 +379,11 @@ func (e *explainer) oldestParked(a *arrival) Oldest {
 func (e *explainer) finish() {
 	e.parked()
 	e.loads()
-	e.listeners()
+	e.listeners(e.named.listeners())
+}
+
+// answer gives what was found.
+func (e *explainer) answer() {
 	x := &Explanation{Status: e.named.status(), Stored: e.stored, StoredOldest: e.oldest,
 		Spooled: e.spooled,
 		Found:   e.found, Remark: remarkOn(e.named.name)}

@@ -186,28 +186,3 @@ func (s *consumer) discard(it backlogItem) {
 func (s *consumer) tooSlow() string {
 	return who(s) + " is slow, and more than its pending message limit wait for it"
 }
-
-// listeners explains what waits for a topic's consumers.
-func (e *explainer) listeners() {
-	if e.named.queue != nil {
-		return
-	}
-	for _, s := range e.named.consumers {
-		count := func(n int64) *ExplainRow {
-			e.found = true
-			row := e.row(message.WindowFull, who(s))
-			row.Address = s.conn.remote.Address
-			row.Count += n
-			return row
-		}
-		s.backlog.each(func(it backlogItem) {
-			if it.dest == e.named && (e.id == nil || it.m.ID == *e.id) {
-				count(1).Oldest.add(Oldest{ID: it.m.ID, Age: e.now - e.b.arrivedBefore(it.m)})
-			}
-		})
-		if n := s.backlog.recordsOf[e.named.name].count; n > 0 && e.id == nil {
-			count(n)
-			e.spooled += n
-		}
-	}
-}
