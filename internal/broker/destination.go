@@ -96,8 +96,9 @@ type destination struct {
 	consumers []*consumer // clients' consumers, in the order of their making
 	nets      []*netSub   // bridges' subscriptions
 	pulls     []*pull     // those that wait for the end of a dispatch
-	durables  int         // of consumers: those of durable subscriptions
-	browsers  int         // of clients, that name it
+	slowLook  slowLook
+	durables  int // of consumers: those of durable subscriptions
+	browsers  int // of clients, that name it
 
 	topicLog
 	retention

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"slices"
+	"time"
 
 	"hopwire/internal/policy"
 )
@@ -38,8 +39,22 @@ func (n *netSub) waits(at consumerSlot) bool {
 	return some || unread
 }
 
+// slowLooks is the least time between two looks of a queue for slow consumers that found none.
+const slowLooks = 100 * time.Millisecond
+
+// slowLook is when a queue is looked at for slow consumers.
+type slowLook struct {
+	next  time.Duration // not before that; monotonic
+	later bool          // it will be, then
+}
+
 // findSlow looks, after a queue delivered what it could, for consumers that have no room while more
 // waits for them, if the policy wants to know.
+//
+// A look asks up to waitsLooks selectors for each consumer without room, and asks the same again
+// behind a gap, as no position may pass that. So it does not come with each dispatch, of which
+// there are thousands a second: one that found somebody without room for whom nothing waits is not
+// repeated for a while, and it is seen to that there is another one then, whatever comes.
 func (d *destination) findSlow() {
 	if !d.policy.Advisory.SlowConsumers && d.policy.SlowConsumer.Kind != policy.AbortSlow ||
 		d.queue.Pending() == 0 {
@@ -49,13 +64,36 @@ func (d *destination) findSlow() {
 	if d.sub != nil && d.sub.active != nil {
 		consumers = []*consumer{d.sub.active}
 	}
+	now := d.host.b.env.Mono()
+	early := now < d.slowLook.next
 	for _, s := range consumers {
 		if s.slow || !s.full() {
 			continue
 		}
+		if early {
+			d.findSlowLater(d.slowLook.next - now)
+			return
+		}
 		i := slices.IndexFunc(s.slots, func(at consumerSlot) bool { return at.dest == d })
 		if s.waits(s.slots[i]) {
 			s.slows(d)
+		} else {
+			d.slowLook.next = now + slowLooks
 		}
 	}
+}
+
+// findSlowLater looks for slow consumers in a while, once.
+func (d *destination) findSlowLater(wait time.Duration) {
+	if d.slowLook.later {
+		return
+	}
+	d.slowLook.later = true
+	b := d.host.b
+	b.env.After(wait, func() {
+		d.slowLook.later = false
+		if !d.gone && !b.stopping() {
+			d.findSlow()
+		}
+	})
 }

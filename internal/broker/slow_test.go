@@ -213,3 +213,21 @@ func TestADurableSubscriptionsConsumerIsSlow(t *testing.T) {
 		t.Errorf("told to close %d times", r.toldToClose(r.id))
 	}
 }
+
+// A queue with a consumer that has no room, and that nothing waits for, is looked at again in a
+// while alone, however much is dispatched; then it is, though nothing comes.
+func TestItIsNotLookedForSlowConsumersAtEachDispatch(t *testing.T) {
+	h := open(t, nil, slowly)
+	l, g, p := h.listens(), h.connect("g", "g", "", nil), h.connect("p", "p", "", nil)
+	id := g.window("g", queueQ, 1, "JMSType = 'x'")
+	for i, kind := range "xyx" {
+		p.do(p.typed("p", queueQ, int64(i+1), string(kind)))
+		h.turn()
+	}
+	if n := l.toldSlow(id); n != 0 {
+		t.Errorf("told of as slow %d times at once", n)
+	}
+	if h.pass(slowLooks); l.toldSlow(id) != 1 {
+		t.Errorf("told of as slow %d times", l.toldSlow(id))
+	}
+}
