@@ -67,14 +67,28 @@ func (b *Browser) take() (m *Message, over bool, err error) {
 }
 
 // Cut reports, after io.EOF, whether there are messages that the browser would have seen if it were
-// not for the maxBrowsePageSize of the queue's policy. It is not known of brokers but Hopwire.
+// not for the maxBrowsePageSize of the queue's policy. It is not known of brokers but Hopwire, nor
+// when none of the next 1,000 messages is one and the queue has more.
 func (b *Browser) Cut() (cut, known bool) {
 	k := b.consumer
 	c := k.session.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return k.cut, k.nulls > 0 && c.link != nil && c.link.own
+	return k.cut == cutPage, k.nulls > 0 && c.link != nil && c.link.own && k.cut <= cutPage
 }
+
+// MayBeCut reports, after io.EOF, that a Hopwire broker stopped looking for a message beyond the
+// maxBrowsePageSize before it found one or came to the queue's end.
+func (b *Browser) MayBeCut() bool {
+	k := b.consumer
+	c := k.session.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return k.cut > cutPage
+}
+
+// cutPage is what the end of a browser's page says when there is more; above it, there may be.
+const cutPage = 1
 
 // Close ends browsing.
 func (b *Browser) Close() error { return b.consumer.Close() }

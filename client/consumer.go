@@ -75,7 +75,7 @@ type Consumer struct {
 	last      int64                 // broker's sequence of the last message delivered, -1 if none
 	until     time.Time             // nothing is delivered before, because of a redelivery
 	pull      *openwire.MessagePull // on its way, prefetch 0 only
-	cut       bool                  // of a browser: the broker has more than it may see
+	cut       int32                 // of a browser: whether the broker has more than it may see
 	nulls     int                   // empty dispatches: ends of pulls, end of a browser
 	handling  bool                  // its handler has a message
 	closing   bool                  // closed by the program, and perhaps not at the broker yet
@@ -337,7 +337,7 @@ func (k *Consumer) arriveLocked(x *openwire.MessageDispatch) error {
 	k.pull = nil
 	if x.Message == nil {
 		k.nulls++
-		k.cut = x.RedeliveryCounter > 0
+		k.cut = x.RedeliveryCounter
 		signal(k.wake)
 		return nil
 	}

@@ -16,13 +16,23 @@ type browse struct {
 	view  *queue.View
 	next  []*queue.Copy // of todo[0], to be shown before the view goes on
 	total int
-	limit int  // 0 is none
-	cut   bool // there is more than limit
-	pulls int  // of a browser without prefetch: how many more it wants
-	read  bool // a page is on its way
-	later bool // the walk goes on by itself
+	limit int   // 0 is none
+	cut   int32 // whether there is more than limit: one of the values that the end mark has
+	past  int   // copies looked at since limit was reached
+	pulls int   // of a browser without prefetch: how many more it wants
+	read  bool  // a page is on its way
+	later bool  // the walk goes on by itself
 	done  bool
 }
+
+// What the end mark of a browser says of its page, as its RedeliveryCounter.
+const (
+	cutPage  = 1 // there is more
+	cutMaybe = 2 // nothing more was found in the next browsePast copies, and there are others
+)
+
+// browsePast is how many copies a walk looks at for one more than its limit.
+const browsePast = 1000
 
 // browseSlice is how many copies a walk looks at before it yields the loop.
 const browseSlice = 1000
@@ -72,11 +82,8 @@ func (b *browse) more() {
 
 func (b *browse) end() {
 	b.done, b.todo, b.view, b.next = true, nil, nil, nil
-	mark := &message.MessageDispatch{Consumer: b.s.info.ID}
-	if b.cut {
-		mark.RedeliveryCounter = 1 // Hopwire's client reads it, others look at no field of the mark
-	}
-	b.s.conn.out.Send(mark)
+	// Hopwire's client reads the counter, others look at no field of the mark.
+	b.s.conn.out.Send(&message.MessageDispatch{Consumer: b.s.info.ID, RedeliveryCounter: b.cut})
 }
 
 // acked takes a browser's acknowledgement: it removes nothing and makes room.
@@ -106,12 +113,21 @@ func (b *browse) walk() {
 		d := b.todo[0]
 		if len(b.next) > 0 {
 			c := b.next[0]
+			full := b.limit > 0 && b.total >= b.limit
+			if full && b.past == browsePast {
+				b.cut = cutMaybe
+				b.end()
+				return
+			}
+			if full {
+				b.past++
+			}
 			if !b.wants(c) {
 				b.next = b.next[1:]
 				continue
 			}
-			if b.limit > 0 && b.total >= b.limit {
-				b.cut = true
+			if full {
+				b.cut = cutPage
 				b.end()
 				return
 			}

@@ -210,3 +210,43 @@ func TestABrowserIsToldThatItsPageWasCut(t *testing.T) {
 		}
 	}
 }
+
+// Behind its limit a browser looks for one message more, and not through the whole queue for it.
+func TestABrowserLooksNoFurtherThanItMustForOneMessageMore(t *testing.T) {
+	for _, c := range []struct {
+		between int64 // what it does not want, behind its page
+		more    bool  // there is one more that it wants
+		cut     int32
+	}{{0, false, 0}, {0, true, cutPage}, {browsePast - 1, true, cutPage}, {browsePast, false, 0},
+		{browsePast, true, cutMaybe}, {5 * browsePast, false, cutMaybe}} {
+		for _, restarted := range []bool{false, true} {
+			q := queueNamed("q")
+			limited := func(o *Options) {
+				e := policy.NewEntry()
+				e.MaxBrowsePageSize = 2
+				o.Policies = &policy.Map{Default: e}
+			}
+			h := open(t, nil, limited)
+			p, own := h.connect("p", "p", "", nil), h.connect("g", "g", "", nil)
+			p.produce("p", q, 1)
+			p.produce("p", q, 2)
+			for n := range c.between {
+				own.produce("g", q, n+1)
+			}
+			if c.more {
+				p.produce("p", q, 3)
+			}
+			if restarted { // what it sees is read by pages
+				h = open(t, h.disk, limited)
+				own = h.connect("g", "g", "", nil)
+			}
+			own.do(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "g", Session: 1, Value: 99},
+				Destination: q, PrefetchSize: 1000, Browser: true, NoLocal: true})
+			end, _ := own.sent[len(own.sent)-1].(*message.MessageDispatch)
+			if len(own.got) != 2 || end == nil || end.Message != nil || end.RedeliveryCounter != c.cut {
+				t.Errorf("%d between, one more %v, restarted %v: %d came, the end is %+v", c.between,
+					c.more, restarted, len(own.got), end)
+			}
+		}
+	}
+}

@@ -366,6 +366,7 @@ func (c *Connection) Gone() {
 			c.dropParked()
 		}
 		c.out.Cut()
+		c.miss()
 		c.release()
 		c.closed = true
 		c.pace()

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -90,6 +91,61 @@ func TestABrokerKnowsWhoseBridgesLeadHere(t *testing.T) {
 	if in := h.b.Status().Incoming; len(in) != 0 || len(told) != 2 || told[0] != BridgeCame ||
 		told[1] != BridgeLeft {
 		t.Errorf("afterwards: %+v; told of %v", in, told)
+	}
+}
+
+// A bridge that led here alone and went without a word is AWAY until its connector is back.
+func TestABridgeThatLedHereAndWentWithoutAWordIsAway(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(h *house, g *guest)
+		want int
+	}{
+		{"it is cut", func(_ *house, g *guest) { g.Gone() }, 1},
+		{"it says good-bye", func(_ *house, g *guest) {
+			g.Handle(&message.ShutdownInfo{})
+			g.Gone()
+		}, 0},
+		{"it is back", func(h *house, g *guest) {
+			g.Gone()
+			h.connect("l2", "nc_a_outbound", "u", peerNamed("a", "2"))
+		}, 0},
+		{"it was back before", func(h *house, g *guest) {
+			h.connect("l2", "nc_a_other", "u", peerNamed("a", "2"))
+			g.Gone()
+		}, 0},
+		{"another peer is there", func(h *house, g *guest) {
+			g.Gone()
+			h.connect("l2", "nc_b_outbound", "u", peerNamed("b", "2"))
+		}, 1},
+		{"that is long ago", func(h *house, g *guest) {
+			g.Gone()
+			h.pass(missedTime + time.Second)
+		}, 0},
+	} {
+		h := open(t, nil, nil)
+		c.end(h, h.connect("l1", "nc_a_outbound", "u", peerNamed("a", "1")))
+		h.pass(time.Minute)
+		away := 0
+		for _, x := range h.b.Status().Incoming {
+			if x.Away {
+				away++
+			}
+			if x.Away && (x.Peer.Name != "a" || x.Since != time.Minute) {
+				t.Errorf("%s: %+v", c.name, x)
+			}
+		}
+		if away != c.want {
+			t.Errorf("%s: %d are away", c.name, away)
+		}
+	}
+	h := open(t, nil, nil)
+	for n := range missedMost + 5 {
+		name := fmt.Sprint("a", n)
+		h.connect("l"+name, "nc_"+name, "u", peerNamed(name, "1")).Gone()
+	}
+	if in := h.b.Status().Incoming; len(in) != missedMost || in[0].Peer.Name != "a5" {
+		t.Errorf("%d are away", len(in))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"hopwire/internal/message"
-	"hopwire/internal/network"
 )
 
 // Status is the broker at one moment, for people and programs that watch it.
@@ -25,7 +24,8 @@ type Status struct {
 	Subscriptions []SubscriptionStatus
 	// Transactions are the prepared XA branches, in this order.
 	Transactions []TransactionStatus
-	// Incoming are the bridges of peers that lead here and not back, in the order of their coming.
+	// Incoming are the bridges of peers that lead here and not back, in the order of their coming;
+	// behind them those that went without a word, in the order of their going.
 	Incoming []IncomingStatus
 }
 
@@ -36,15 +36,6 @@ type SpoolStatus struct {
 	DiskBytes    int64 // that it takes
 	LimitBytes   int64 // 0 is no limit
 	Full         bool
-}
-
-// IncomingStatus is a peer's bridge at one moment.
-type IncomingStatus struct {
-	Peer     network.Peer
-	Address  string
-	ClientID string // which begins with the connector's name
-	Received int64  // messages
-	Since    time.Duration
 }
 
 // SubscriptionStatus is one durable subscription at one moment.
@@ -101,24 +92,8 @@ func (b *Broker) Status() Status {
 	for _, d := range b.durables.list {
 		s.Subscriptions = append(s.Subscriptions, d.status())
 	}
-	for _, c := range b.connOrder {
-		if c.incoming() {
-			s.Incoming = append(s.Incoming, IncomingStatus{Peer: c.peer, Address: c.remote.Address,
-				ClientID: c.clientID, Received: c.received, Since: b.env.Mono() - c.since})
-		}
-	}
+	s.Incoming = b.incoming()
 	return s
-}
-
-// incoming reports whether this is a peer's bridge that leads here alone: what leads back as well
-// is a bridge of ours, too.
-func (c *Connection) incoming() bool { return c.network && (c.mirror == nil || c.duplex == nil) }
-
-func (c *Connection) tellOfBridge(kind EventKind) {
-	if c.incoming() {
-		c.b.tell(Event{Kind: kind, Peer: c.peer.Name, Count: c.received,
-			Text: c.remote.Address + " as " + c.clientID})
-	}
 }
 
 func (s *subscription) status() SubscriptionStatus {

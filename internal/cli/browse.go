@@ -67,15 +67,18 @@ func (c *browseCommand) Run(ctx context.Context, s *streams) error {
 				nearest(q.PhysicalName, there.names))
 			continue
 		}
-		n, cut, err := c.browse(ctx, session, q, s.out)
+		n, cut, unsure, err := c.browse(ctx, session, q, s.out)
 		if shown += n; ctx.Err() != nil {
 			return interruptedError{"saw " + plural.Of(shown, "message")}
 		}
 		if err != nil {
 			return err
 		}
-		least := mark(cut != "", "at least ")
-		terminal.Fprintf(s.out, "%s: %s%s%s\n", name, least, plural.Of(n, "message"), cut)
+		bound := mark(cut != "", "at least ")
+		if unsure != "" {
+			bound = "about "
+		}
+		terminal.Fprintf(s.out, "%s: %s%s%s%s\n", name, bound, plural.Of(n, "message"), cut, unsure)
 	}
 	return nil
 }
@@ -105,18 +108,22 @@ func (c *browseCommand) queues() ([]*client.Destination, error) {
 	return out, nil
 }
 
-// browse shows one queue and counts what it showed, and tells why that may not be all.
+// browse shows one queue and counts what it showed; it tells why that may not be all, and why it
+// may be too much.
 func (c *browseCommand) browse(ctx context.Context, session *client.Session,
 	queue *client.Destination, out io.Writer,
-) (n int, cut string, err error) {
+) (n int, cut, unsure string, err error) {
 	excluded := map[string]bool{}
 	for _, x := range c.Exclude {
-		_, err := each(ctx, session, queue, selector([]string{x}), func(m *client.Message) error {
+		part, err := each(ctx, session, queue, selector([]string{x}), func(m *client.Message) error {
 			excluded[m.ID] = true
 			return nil
 		})
 		if err != nil {
-			return 0, "", err
+			return 0, "", "", err
+		}
+		if part != "" {
+			unsure = "; --xmsgsel may leave out too few, since" + strings.TrimPrefix(part, ";")
 		}
 	}
 	cut, err = each(ctx, session, queue, selector(c.Select), func(m *client.Message) error {
@@ -128,7 +135,7 @@ func (c *browseCommand) browse(ctx context.Context, session *client.Session,
 		}
 		return c.show(out, m)
 	})
-	return n, cut, err
+	return n, cut, unsure, err
 }
 
 // each calls f with the messages of a queue that a selector fits, and tells why these may not be
@@ -146,7 +153,7 @@ func each(ctx context.Context, session *client.Session, queue *client.Destinatio
 			switch more, known := b.Cut(); {
 			case more:
 				cut = "; the queue's policy lets a browser see no more (maxBrowsePageSize)"
-			case !known && seen >= pageSize:
+			case b.MayBeCut(), !known && seen >= pageSize:
 				cut = "; the broker may let a browser see no more (maxBrowsePageSize)"
 			}
 			return cut, b.Close()

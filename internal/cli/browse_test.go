@@ -66,7 +66,8 @@ func TestWhoNamesABrokerToAClientIsToldOfItsAddress(t *testing.T) {
 
 func TestBrowseCounts(t *testing.T) {
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "one",
-		Policy: `<policyEntry queue="FEW" maxBrowsePageSize="3"/>`})
+		Policy: `<policyEntry queue="FEW" maxBrowsePageSize="3"/>` +
+			`<policyEntry queue="LONG" maxBrowsePageSize="3"/>`})
 	at := "--brokerUrl=" + b.URL()
 	for q, n := range map[string]string{"Q": "5", "MANY": "400", "FEW": "4"} {
 		expect(t, exitDone, `sent `+n+` messages`, "producer", at, q, "--messageCount", n)
@@ -84,6 +85,18 @@ func TestBrowseCounts(t *testing.T) {
 		"JMSPriority = 7")
 	const cut = `; the queue's policy lets a browser see no more \(maxBrowsePageSize\)\n$`
 	expect(t, exitDone, `^queue://FEW: at least 3 messages`+cut, "browse", at, "--count", "FEW")
+	const why = `the queue's policy lets a browser see no more \(maxBrowsePageSize\)\n$`
+	expect(t, exitDone, `^queue://FEW: about 0 messages; [^;]*; --xmsgsel may leave out too few,`+
+		` since `+why, "browse", at, "--count", "FEW", "--xmsgsel", "JMSPriority = 4")
+	expect(t, exitDone, `^queue://Q: 1 message\n$`, "browse", at, "--count", "Q", "--xmsgsel",
+		"JMSPriority = 4")
+	// Of what is far behind the last that may be seen nothing is known.
+	for _, p := range [][2]string{{"7", "3"}, {"4", "1100"}} {
+		expect(t, exitDone, `sent`, "producer", at, "LONG", "--messagePriority", p[0],
+			"--messageCount", p[1])
+	}
+	expect(t, exitDone, `^queue://LONG: at least 3 messages; the broker may let a browser see no more`,
+		"browse", at, "--count", "LONG", "--msgsel", "JMSPriority = 7")
 	for _, counts := range [][]string{{"--count"}, {"-Vheader", "--view=NONE"}} {
 		expect(t, exitDone, `^\s*queue://MANY: 400 messages\n$`, append([]string{"browse", at, "MANY"},
 			counts...)...)

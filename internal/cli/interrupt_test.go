@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"hopwire/client"
 	"hopwire/test/interop/broker"
 	"hopwire/test/proxy"
 	"hopwire/test/wait"
@@ -18,6 +22,7 @@ func TestACommandThatIsInterruptedSaysInALineWhatItDid(t *testing.T) {
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b", Persistent: true})
 	at := "--brokerUrl=" + b.URL()
 	expect(t, exitDone, `sent 300`, "producer", at, "--messageCount", "300", "FULL")
+	var opened time.Time
 	for _, c := range []struct {
 		begun func() bool
 		want  string // all of what it prints but messages
@@ -30,8 +35,20 @@ func TestACommandThatIsInterruptedSaysInALineWhatItDid(t *testing.T) {
 		},
 		{
 			func() bool { return b.Queue("T").Size > 5 },
-			`^hopwire: interrupted; the broker confirmed \d*[02468] messages to queue://T\n$`,
+			`^hopwire: interrupted; the broker confirmed \d*[02468] messages to queue://T` +
+				`(; 1 more was sent in a transaction that was rolled back: it does not come in)?\n$`,
 			[]string{"producer", at, "--transactionBatchSize", "2", "--sleep", "5", "T"},
+		},
+		{ // the rest of the batch never comes
+			func() bool { // and the send, which nothing shows, had a second
+				if b.Queue("U").Producers > 0 && opened.IsZero() {
+					opened = time.Now()
+				}
+				return !opened.IsZero() && time.Since(opened) > time.Second
+			},
+			`^hopwire: interrupted; the broker confirmed 0 messages to queue://U; 1 more was sent in a` +
+				` transaction that was rolled back: it does not come in\n$`,
+			[]string{"producer", at, "--transactionBatchSize", "9", "--sleep", "60000", "U"},
 		},
 		{
 			func() bool { return b.Queue("FULL").Dequeued > 5 },
@@ -69,14 +86,16 @@ func TestACommandThatIsInterruptedSaysInALineWhatItDid(t *testing.T) {
 func TestAProducerThatIsInterruptedTellsWhatWasNotAnswered(t *testing.T) {
 	b := broker.Start(t, broker.Hopwire, broker.Options{Name: "b", Persistent: true})
 	for _, c := range []struct {
-		queue, more string
+		queue, more string                  // the end of the line
 		begun       func(broker.Stats) bool // no answer comes from then on
 		sent        int                     // that many more are in the queue, and it is interrupted
 		args        []string
 	}{
-		{"Q", `[1-9]\d* more w\w+`, func(q broker.Stats) bool { return q.Size > 0 }, 3,
+		{"Q", `[1-9]\d* more w\w+ sent and not answered: \w+ may come in`,
+			func(q broker.Stats) bool { return q.Size > 0 }, 3,
 			[]string{"--sleep", "5"}},
-		{"T", `2 more were`, func(q broker.Stats) bool { return q.Producers > 0 }, 2,
+		{"T", `2 more were committed and not answered: they may come in`,
+			func(q broker.Stats) bool { return q.Producers > 0 }, 2,
 			[]string{"--sleep", "2000", "--transactionBatchSize", "2", "--messageCount", "2"}},
 	} {
 		var out wait.Output
@@ -99,8 +118,7 @@ func TestAProducerThatIsInterruptedTellsWhatWasNotAnswered(t *testing.T) {
 		}
 		code := <-done
 		want := `^hopwire: the broker did not answer the good-bye within 5s\nhopwire: interrupted; the` +
-			` broker confirmed \d+ messages? to queue://` + c.queue + `; ` + c.more +
-			` sent and not answered: they may come in\n`
+			` broker confirmed \d+ messages? to queue://` + c.queue + `; ` + c.more + `\n`
 		if code != exitFailed || !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("exits with %d and says\n%s\nwant %s", code, out.String(), want)
 		}
@@ -129,6 +147,24 @@ func TestACommandThatLosesItsBrokerSaysSoOnce(t *testing.T) {
 		if code := <-done; code != exitUnavailable ||
 			strings.Count(out.String(), "connection lost") != 1 {
 			t.Errorf("%q exits with %d and says\n%s", c.args, code, out.String())
+		}
+	}
+}
+
+// What was rolled back cannot come in; a commit whose answer was lost may have taken place.
+func TestOnlyACommitThatWasNotAnsweredMayHold(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&client.BrokerError{Message: "no"}, false},
+		{fmt.Errorf("%w: x", client.ErrRolledBack), false},
+		{context.Canceled, false},
+		{fmt.Errorf("%w: %w", client.ErrInDoubt, context.Canceled), true},
+		{errors.Join(client.ErrInDoubt, client.ErrUnavailable), true},
+	} {
+		if got := mayHold(c.err); got != c.want {
+			t.Errorf("%v: it may hold: %v", c.err, got)
 		}
 	}
 }

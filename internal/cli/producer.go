@@ -57,8 +57,9 @@ type producerCommand struct {
 	Priority   int     `name:"messagePriority" default:"4" help:"Priority, 0 to 9."`
 	Undated    yesNo   `name:"disableMessageTimestamp" help:"Leave timestamps to the broker."`
 
-	asked questions
-	open  atomic.Int64 // messages that are sent, or committed, and of which nothing was heard
+	asked  questions
+	open   atomic.Int64 // messages that are sent, or committed, and of which nothing was heard
+	undone atomic.Int64 // messages that were sent in a transaction that was not committed
 }
 
 // questions counts what the broker was asked, sends and commits, and its answers.
@@ -153,13 +154,26 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 	if ctx.Err() != nil {
 		done := fmt.Sprintf("the broker confirmed %s to %s", plural.Of(all.Load(), "message"),
 			client.FormatDestination(to))
-		if n := c.open.Load(); n > 0 {
-			done += fmt.Sprintf("; %d more %s sent and not answered: they may come in", n,
-				plural.Form(n, "was", "were"))
-		}
-		return interruptedError{done}
+		return interruptedError{done + c.rest()}
 	}
 	return err
+}
+
+// rest tells of what was sent beside what the broker confirmed.
+func (c *producerCommand) rest() (text string) {
+	if n := c.open.Load(); n > 0 {
+		what := "sent"
+		if c.Batch > 0 {
+			what = "committed"
+		}
+		text = fmt.Sprintf("; %d more %s %s and not answered: %s may come in", n,
+			plural.Form(n, "was", "were"), what, plural.Form(n, "it", "they"))
+	}
+	if n := c.undone.Load(); n > 0 {
+		text += fmt.Sprintf("; %d more %s sent in a transaction that was rolled back: %s not come in",
+			n, plural.Form(n, "was", "were"), plural.Form(n, "it does", "they do"))
+	}
+	return text
 }
 
 // lines lets several goroutines write whole lines.
@@ -273,6 +287,7 @@ func (c *producerCommand) sendBatches(ctx context.Context, session *client.Sessi
 	producer *client.Producer,
 ) (committed int64, err error) {
 	open := int64(0)
+	defer func() { c.undone.Add(open) }() // the end of the connection rolls it back
 	long, cancel := lingering(ctx)
 	defer cancel()
 	for i := range c.Count {
@@ -280,22 +295,31 @@ func (c *producerCommand) sendBatches(ctx context.Context, session *client.Sessi
 			return committed, err
 		}
 		if open++; open == int64(c.Batch) || i == c.Count-1 {
-			c.open.Add(open)
 			err := c.asked.of(func() error { return session.Commit(long) })
-			var no *client.BrokerError
-			if err == nil || errors.As(err, &no) {
-				c.open.Add(-open)
+			switch {
+			case err == nil:
+				committed, open = committed+open, 0
+			case mayHold(err):
+				c.open.Add(open)
+				open = 0
 			}
 			if err != nil {
 				return committed, err
 			}
-			committed, open = committed+open, 0
 		}
 		if err := pause(ctx, c.Sleep.Duration); err != nil {
 			return committed, err
 		}
 	}
 	return committed, nil
+}
+
+// mayHold reports whether a transaction whose commit failed may have been committed all the same.
+func mayHold(err error) bool {
+	_, refused := errors.AsType[*client.BrokerError](err)
+	// A commit that was given up before it was sent is no ErrInDoubt.
+	given := errors.Is(err, context.Canceled) && !errors.Is(err, client.ErrInDoubt)
+	return !refused && !given && !errors.Is(err, client.ErrRolledBack)
 }
 
 // message makes the message of a number.

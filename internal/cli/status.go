@@ -150,8 +150,8 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	andMore(out, more, "refusals of bridges", showsAll)
 	incoming, more := few(v, st.Incoming, listMost)
 	for _, x := range incoming {
-		terminal.Fprintf(out, "  bridge from %s (%s), received %d, for %s\n", x.Peer, x.Address,
-			x.Received, age(x.SinceMs))
+		terminal.Fprintf(out, "  bridge from %s (%s)%s, received %d, for %s\n", x.Peer, x.Address,
+			mark(x.Away, ", AWAY"), x.Received, age(x.SinceMs))
 	}
 	andMore(out, more, "bridges of peers", showsAll)
 	printDestinations(out, st.Destinations, v)

@@ -120,8 +120,11 @@ func TestABridgesReasonsAndThoseThatLeadHereStandInStatus(t *testing.T) {
 		State: "RUNNING", Reasons: []manage.ReasonCount{{Reason: "BRIDGE_DOWN", Count: 3},
 			{Reason: "NOT_DURABLE", Count: 2}}}},
 		Incoming: []manage.Incoming{{Peer: "shop2", Address: "tcp://10.0.0.2:4", Received: 7,
-			SinceMs: 2000}}})
-	want := "forwarded 0; NOT_DURABLE 2\n  bridge from shop2 (tcp://10.0.0.2:4), received 7, for 2s\n"
+			SinceMs: 2000}, {Peer: "shop3", Address: "tcp://10.0.0.3:4",
+			SinceMs: 90_000, Away: true}}})
+	want := "forwarded 0; NOT_DURABLE 2\n" +
+		"  bridge from shop2 (tcp://10.0.0.2:4), received 7, for 2s\n" +
+		"  bridge from shop3 (tcp://10.0.0.3:4), AWAY, received 0, for 1m30s\n"
 	if !strings.HasSuffix(out, want) {
 		t.Errorf("status says\n%swant at its end\n%s", out, want)
 	}

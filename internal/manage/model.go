@@ -186,7 +186,9 @@ type Incoming struct {
 	Address  string `json:"address"`
 	ClientID string `json:"clientId"`
 	Received int64  `json:"received"` // messages
-	SinceMs  int64  `json:"sinceMs"`
+	// Away is set when its connection ended without a word of the peer; SinceMs is how long ago.
+	Away    bool  `json:"away"`
+	SinceMs int64 `json:"sinceMs"`
 }
 
 // NotHonoured is the state of a network connector of a kind that Hopwire does not have.
@@ -291,7 +293,7 @@ func (s *Status) FromBroker(b broker.Status, others map[message.Reason]int64) {
 	for _, x := range b.Incoming {
 		s.Incoming = append(s.Incoming, Incoming{Peer: x.Peer.Name, PeerID: string(x.Peer.ID),
 			Hopwire: x.Peer.Hopwire, Address: x.Address, ClientID: x.ClientID, Received: x.Received,
-			SinceMs: x.Since.Milliseconds()})
+			Away: x.Away, SinceMs: x.Since.Milliseconds()})
 	}
 	for _, x := range b.Transactions {
 		s.Transactions = append(s.Transactions, Transaction{ID: x.ID,
