@@ -65,7 +65,7 @@ func (s *Store) dropCovered(ctx context.Context) (size int64) {
 	defer s.schedule.Hold(false)
 	until(ctx, letGoTime, func() bool {
 		s.fs.Suspects.LetGo() // those, too, that come to it now
-		return s.schedule.Runs() <= s.fs.Suspects.Stuck()
+		return s.schedule.Runs() == 0
 	})
 
 	s.putting.Lock()

@@ -272,8 +272,7 @@ func (s *Store) begin() error {
 func (s *Store) end() { s.use.RUnlock() }
 
 // Close implements store.Store. After a failure the folder stays locked until the process ends,
-// since nobody knows what pebble still does to it, and so it does when a compaction hangs at
-// damage.
+// since nobody knows what pebble still does to it.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() { err = s.close() })
 	return err
@@ -298,21 +297,18 @@ func (s *Store) close() error {
 	case <-late:
 		return s.errLate()
 	}
-	hangs, err := s.shut(late)
+	inTime, err := s.shut(late)
 	switch {
-	case hangs && s.opts.Volatile:
+	case !inTime:
 		return s.errLate()
-	case hangs: // all that was applied is durable
-		return nil
 	case s.hasFailed():
 		return s.left()
 	}
 	return errors.Join(err, s.run.Wait(), s.lock.Close())
 }
 
-// shut closes pebble. It reports whether that waits for what never ends: then it is left, as after
-// a failure, and so it is when it is late.
-func (s *Store) shut(late <-chan time.Time) (hangs bool, err error) {
+// shut closes pebble, unless that is late: then it is left, as after a failure.
+func (s *Store) shut(late <-chan time.Time) (inTime bool, err error) {
 	ended := make(chan error, 1)
 	s.run.Go("store end", func(context.Context) error {
 		ended <- s.inWriter(func() error {
@@ -322,15 +318,13 @@ func (s *Store) shut(late <-chan time.Time) (hangs bool, err error) {
 	})
 	select {
 	case err = <-ended:
-	case <-s.fs.Suspects.Hangs():
-		return true, nil
 	case <-late:
-		return true, nil
+		return false, nil
 	}
 	if !s.hasFailed() {
 		close(s.jobs)
 	}
-	return false, err
+	return true, err
 }
 
 // late tells when the end of a volatile store is not waited for any more: nobody needs what it has.
@@ -370,13 +364,6 @@ func (s *Store) hasFailed() bool {
 
 // unlockUnlessFailed lets go of the folder, unless pebble may still be at it.
 func (s *Store) unlockUnlessFailed() {
-	if x := s.fs.Suspects; x != nil {
-		select {
-		case <-x.Hangs():
-			return
-		default:
-		}
-	}
 	if !s.hasFailed() {
 		_ = s.lock.Close()
 	}

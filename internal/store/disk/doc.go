@@ -38,9 +38,10 @@
 //	n dest producer     numbers that a producer used; rewritable
 //	M name              small fact; rewritable
 //
-// A key is removed by Delete or under a range. SingleDelete would save little, and has pebble end
-// the process when a compaction meets damage behind it. Sequences and destination ids are never
-// reused, so no key is written again after its removal; with -tags invariants each put is checked.
+// A key is removed by Delete or under a range, never by SingleDelete: it would save little, and has
+// pebble end the process when a compaction meets damage behind it. Sequences and destination ids
+// are never reused, so no key is written again after its removal; with -tags invariants each put is
+// checked.
 //
 // # Topics
 //

@@ -56,11 +56,6 @@ func Chunks(b []byte) (at int) {
 	return int(to)
 }
 
-// RemoveOnce removes the record of a message as programs did before: for keys written once.
-func RemoveOnce(s *Store, id store.DestID, seq store.Seq) error {
-	return s.db.SingleDelete(seqKey(nil, kindMessage, id, seq), pebble.NoSync)
-}
-
 // Stays gives how many compactions stay at damage.
 func Stays(s *Store) int { return s.fs.Suspects.Stays() }
 

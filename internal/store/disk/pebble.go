@@ -79,11 +79,6 @@ func (s *Store) listener() *pebble.EventListener {
 			}
 			s.warn("writes wait for the disk to catch up: " + i.Reason)
 		},
-		PossibleAPIMisuse: func(i pebble.PossibleAPIMisuseInfo) {
-			if i.Kind == pebble.NondeterministicSingleDelete {
-				s.fail(fmt.Errorf("the key %s was written twice", i.UserKey))
-			}
-		},
 	}
 }
 

@@ -93,7 +93,7 @@ func TestAMessageThatLacksAPieceIsDamagedAndTheOthersAreNot(t *testing.T) {
 			store.Op{Kind: store.PutMessage, Dest: 1, Seq: 1, Message: m},
 			store.Op{Kind: store.PutMessage, Dest: 1, Seq: 2, Message: m},
 			store.Op{Kind: store.PutMessage, Dest: 1, Seq: 3, Message: m})
-		if err := s.db.SingleDelete(key, pebble.Sync); err != nil {
+		if err := s.db.Delete(key, pebble.Sync); err != nil {
 			t.Fatal(err)
 		}
 		page, err := s.Page(store.PageRequest{Dest: 1, From: 1, To: 4})

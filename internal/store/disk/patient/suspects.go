@@ -3,8 +3,6 @@ package patient
 import (
 	"fmt"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,9 +29,6 @@ type Suspects struct {
 	here atomic.Int32            // how many do
 	free chan struct{}           // closed to let those go that stay
 	seen func()                  // called when one begins to stay; may be nil
-
-	stuck atomic.Int32  // how many of those that stay never end
-	hangs chan struct{} // closed when the first does
 }
 
 // errLetGo ends a compaction that stayed at damage. To pebble it is one that gave way to something
@@ -42,7 +37,7 @@ var errLetGo = fmt.Errorf("it gave way: %w", pebble.ErrCancelledCompaction)
 
 // NewSuspects makes them; stop ends the compactions that stay, and tell is called while one does.
 func NewSuspects(stop <-chan struct{}, tell func(error)) *Suspects {
-	return &Suspects{stop: stop, tell: tell, free: make(chan struct{}), hangs: make(chan struct{})}
+	return &Suspects{stop: stop, tell: tell, free: make(chan struct{})}
 }
 
 // LetGo ends the stays that there are, but none that begins later.
@@ -60,12 +55,6 @@ func (s *Suspects) WhenStays(f func()) {
 	s.seen = f
 }
 
-// Hangs is closed when a compaction begins to stay until the process ends.
-func (s *Suspects) Hangs() <-chan struct{} { return s.hangs }
-
-// Stuck is how many of those that stay never end.
-func (s *Suspects) Stuck() int { return int(s.stuck.Load()) }
-
 // Stays is how many compactions stay at damage.
 func (s *Suspects) Stays() int { return int(s.here.Load()) }
 
@@ -75,9 +64,6 @@ func (s *Suspects) stay(what error) error {
 	s.Lock()
 	free, seen := s.free, s.seen
 	s.Unlock()
-	if wouldPanic() {
-		s.hang(what, seen)
-	}
 	defer s.here.Add(-1)
 	if s.here.Add(1) > mostStays {
 		return what
@@ -98,36 +84,6 @@ func (s *Suspects) stay(what error) error {
 		}
 	}
 	return what
-}
-
-// hang keeps a compaction at damage until the process ends.
-func (s *Suspects) hang(what error, seen func()) {
-	s.here.Add(1)
-	if s.stuck.Add(1) == 1 && s.hangs != nil {
-		close(s.hangs)
-	}
-	if seen != nil {
-		seen()
-	}
-	for tick := time.Tick(tellEvery); ; <-tick {
-		s.tell(what)
-	}
-}
-
-// wouldPanic reports whether pebble answers an error of the read that calls it with a panic, which
-// ends the process. A compaction does so behind a key whose SingleDelete has nothing below it. The
-// store writes none; an older one may have some.
-func wouldPanic() bool {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
-	for more := true; more; {
-		var frame runtime.Frame
-		frame, more = frames.Next()
-		if strings.HasSuffix(frame.Function, ".skipDueToSingleDeleteElision") {
-			return true
-		}
-	}
-	return false
 }
 
 // Some reports whether damage was found in any table that is there.
@@ -178,9 +134,6 @@ type tableFile struct {
 // ReadAt implements vfs.File.
 func (f *tableFile) ReadAt(b []byte, at int64) (int, error) {
 	n, err := f.File.ReadAt(b, at)
-	if err != nil && f.compacts && wouldPanic() {
-		n, err = f.insist(b, at)
-	}
 	if err != nil || !f.compacts && !f.suspect.Load() {
 		return n, err
 	}
@@ -191,18 +144,3 @@ func (f *tableFile) ReadAt(b []byte, at int64) (int, error) {
 	}
 	return n, err
 }
-
-// insist reads for a compaction that must not get an error.
-func (f *tableFile) insist(b []byte, at int64) (n int, err error) {
-	for range insists {
-		time.Sleep(time.Second)
-		if n, err = f.File.ReadAt(b, at); err == nil {
-			return n, nil
-		}
-	}
-	f.suspects.hang(err, nil)
-	return n, err
-}
-
-// insists is how many times a read is tried again, a second apart.
-const insists = 10
