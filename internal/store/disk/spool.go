@@ -28,6 +28,9 @@ const (
 // somebody else's.
 const markName = "spool"
 
+// lostFound belongs to the file system, in a spool's folder that is a mount of its own.
+const lostFound = "lost+found"
+
 // Spool is a volatile store whose folder is there from the first put to Close. A put into a folder
 // that cannot be made, or that has no room for a store, is refused as one for which there is no
 // room.
@@ -98,26 +101,29 @@ func (p *Spool) whose() error {
 	for _, name := range names {
 		switch {
 		case name == formatName:
-			return p.errForeign("it is a store")
-		case what != "", name == files.LockName, marked && (name == markName || name == files.DB):
+			return p.errForeign("it is a store: name another tmpDataDirectory")
+		case what != "", name == files.LockName, name == lostFound,
+			marked && (name == markName || name == files.DB):
 		case marked:
-			what = "no spool made " + name + " in it"
+			what = "no spool made " + name + " in it: move that away"
 		default:
-			what = "it has " + name + " and no file " + markName + ", so that no broker spooled there"
+			what = "it has " + name + " and no file " + markName + ", so that nothing tells that a broker" +
+				" spooled there: remove what is in it if nobody needs that"
 		}
 	}
 	if what != "" {
-		return p.errForeign(what)
+		return p.errForeign(what + ", or name another tmpDataDirectory")
 	}
 	return nil
 }
 
 func (p *Spool) errForeign(what string) error {
-	return message.Errorf(message.Unavailable, "spool %s: %s: nothing there is touched; name"+
-		" another tmpDataDirectory", p.opts.Dir, what)
+	return message.Errorf(message.Unavailable, "spool %s: nothing there is touched, as %s",
+		p.opts.Dir, what)
 }
 
-// remove removes the folder and what a spool makes in it, the mark last.
+// remove removes the folder and what a spool makes in it, the mark last. A folder that is a mount
+// of its own stays.
 func (p *Spool) remove() error {
 	fs, dir := p.fs(), p.opts.Dir
 	for _, name := range []string{files.DB, files.LockName, markName} {
@@ -125,7 +131,15 @@ func (p *Spool) remove() error {
 			return err
 		}
 	}
-	return fs.Remove(dir)
+	err := fs.Remove(dir)
+	if err == nil {
+		return nil
+	}
+	names, no := fs.List(dir)
+	if no == nil && !slices.ContainsFunc(names, func(name string) bool { return name != lostFound }) {
+		return nil
+	}
+	return err
 }
 
 // mark makes the folder a spool's.

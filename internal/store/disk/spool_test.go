@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -115,9 +116,12 @@ func TestASpoolTouchesNothingThatIsNotItsOwn(t *testing.T) {
 		files []string
 		says  string
 	}{
-		{[]string{"db/000002.sst", "lock"}, "it has db and no file spool"},
+		{[]string{"db/000002.sst", "lock"}, "it has db and no file spool, so that nothing tells that a" +
+			" broker spooled there: remove what is in it if nobody needs that, or name another" +
+			" tmpDataDirectory"},
 		{[]string{"a/file", "lock"}, "it has a and no file spool"},
-		{[]string{"db/000002.sst", "spool", "lock", "mine"}, "no spool made mine"},
+		{[]string{"db/000002.sst", "spool", "lock", "mine"},
+			"no spool made mine in it: move that away, or name another tmpDataDirectory"},
 		{[]string{"ballast", "db/000002.sst", "format", "lock"}, "it is a store"},
 		{[]string{"db/000002.sst", "format", "lock", "spool"}, "it is a store"},
 	} {
@@ -148,6 +152,56 @@ func TestASpoolTouchesNothingThatIsNotItsOwn(t *testing.T) {
 			if text, err := os.ReadFile(name); err != nil || string(text) != name {
 				t.Errorf("of %v %s is %q, %v", c.files, name, text, err)
 			}
+		}
+	}
+}
+
+// A spool's folder may be a mount of its own: what the file system has in it is left, and it cannot
+// be removed itself.
+func TestASpoolMayHaveAMountOfItsOwn(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files []string // in the folder before
+		left  []string
+	}{
+		{"empty", nil, nil},
+		{"new", []string{"lost+found/1"}, []string{"lost+found"}},
+		{"of a killed broker", []string{"db/000002.sst", "lock", "spool"}, nil},
+		{"both", []string{"db/2.sst", "lock", "lost+found/1", "spool"}, []string{"lost+found"}},
+	} {
+		dir := filepath.Join(t.TempDir(), "b.hopwire")
+		for _, name := range append(c.files, "") {
+			name = filepath.Join(dir, name)
+			err := os.MkdirAll(filepath.Dir(name), 0o700)
+			if name == dir {
+				err = os.MkdirAll(dir, 0o700)
+			} else if err == nil {
+				err = os.WriteFile(name, nil, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := disk.NewSpool(disk.Options{Dir: dir, FS: errorfs.Wrap(vfs.Default,
+			errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind == errorfs.OpRemove && op.Path == dir {
+					return syscall.EBUSY
+				}
+				return nil
+			}))})
+		for _, do := range []func() error{s.Clear,
+			func() error { return s.Apply([]*store.Batch{spooled(1, 1)}) }, s.Close} {
+			if err := do(); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+		var left []string
+		entries, err := os.ReadDir(dir)
+		for _, e := range entries {
+			left = append(left, e.Name())
+		}
+		if err != nil || !slices.Equal(left, c.left) {
+			t.Errorf("%s: left are %v, %v", c.name, left, err)
 		}
 	}
 }
