@@ -20,7 +20,8 @@ import (
 
 // A damaged store is not read by way of pebble, whose iterators end at damage: its tables are
 // looked at one by one, and what whole blocks and logs have is merged. A block that is lost hides
-// nothing that others have: what it had replaced, or deleted, is there again, which is told.
+// nothing that others have, nor that its table has behind it: what it had replaced, or deleted, is
+// there again, which is told.
 
 // kinds are those of records, in the order of keys.
 var kinds = []byte{kindMeta, kindReceipt, kindBody, kindCount, kindFacts, kindExpiry, kindHeader,

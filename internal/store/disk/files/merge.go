@@ -174,30 +174,32 @@ func (m *merging) add(t Table, rank int) error {
 		}
 		s.close = func() { _ = errors.Join(it.Close(), r.Close()) }
 		kv := it.SeekGE(t.Lo, 0)
-		// Older records of a key, kept for a snapshot, have their values in blocks of their own, to
-		// which the tail that a damaged table is shown with does not lead.
+		// An older record of a key, kept for a snapshot, has its value in a block of such values. It
+		// is looked at where the newest is lost alone.
 		leads := r.Attributes.Has(sstable.AttributeValueBlocks)
-		this := func() (e entry, ok bool, err error) {
-			for kv != nil && !kv.V.IsInPlaceValue() && !leads {
-				kv = it.Next()
+		var last []byte // the key that was given last
+		s.next = func() (e entry, ok bool, err error) {
+			for ; kv != nil && bytes.Compare(kv.K.UserKey, t.Hi) <= 0; kv = it.Next() {
+				apart := !kv.V.IsInPlaceValue()
+				if last != nil && bytes.Equal(kv.K.UserKey, last) || apart && !leads {
+					continue
+				}
+				e = entry{key: kv.K.UserKey, seq: uint64(kv.SeqNum())}
+				switch kv.Kind() {
+				case pebble.InternalKeyKindSet, pebble.InternalKeyKindSetWithDelete:
+					e.value, _, err = kv.Value(nil)
+				default:
+					e.ended = true
+				}
+				if apart && err != nil && IsDamage(err) {
+					continue // it is lost as well
+				}
+				last = append(last[:0], e.key...)
+				return e, err == nil, err
 			}
-			if kv == nil || bytes.Compare(kv.K.UserKey, t.Hi) > 0 {
-				return e, false, it.Error()
-			}
-			e = entry{key: kv.K.UserKey, seq: uint64(kv.SeqNum())}
-			switch kv.Kind() {
-			case pebble.InternalKeyKindSet, pebble.InternalKeyKindSetWithDelete:
-				e.value, _, err = kv.Value(nil)
-			default:
-				e.ended = true
-			}
-			return e, err == nil, err
+			return e, false, it.Error()
 		}
-		s.next = func() (entry, bool, error) {
-			kv = it.Next()
-			return this()
-		}
-		return this()
+		return s.next()
 	}
 	m.sources = append(m.sources, s)
 	return nil

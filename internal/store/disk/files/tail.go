@@ -30,6 +30,7 @@ const (
 	mostPacked   = byte(block.MinLZCompressionIndicator) // the last of the kinds of compression
 	listProps    = "rocksdb.properties"
 	listRanges   = "rocksdb.range_del2"
+	listValues   = "pebble.value_index"
 )
 
 // A block that begins behind damage may begin anywhere, so each place is tried: up to a length that
@@ -88,9 +89,9 @@ func shape(b []byte, at int) string {
 
 // Pattern is a small table, of which the parts are known.
 type Pattern struct {
-	data                []byte
 	options             *pebble.Options
-	properties          block.Handle
+	properties          []byte // a block, with its trailer
+	valued              []byte // that of a table with values apart
 	records, ranges     string // shapes
 	index, listOfBlocks string
 }
@@ -100,34 +101,19 @@ func NewPattern(ctx context.Context) (*Pattern, error) {
 	o := &pebble.Options{}
 	o.EnsureDefaults()
 	p := &Pattern{options: o}
-	mem := vfs.NewMem()
-	f, err := mem.Create("t", vfs.WriteCategoryUnspecified)
+	r, _, valued, err := p.table(2)
+	if err == nil {
+		err = r.Close()
+	}
 	if err != nil {
 		return nil, err
 	}
-	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), o.MakeWriterOptions(0, tableFormat))
-	if err := w.Set([]byte("a"), nil); err != nil {
-		return nil, err
-	}
-	if err := w.DeleteRange([]byte("b"), []byte("c")); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	if p.data, err = Read(mem, "t"); err != nil {
-		return nil, err
-	}
-	r, err := sstable.NewMemReader(p.data, o.MakeReaderOptions())
+	r, l, properties, err := p.table(1)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()
-	l, err := r.Layout()
-	if err != nil {
-		return nil, err
-	}
-	p.properties = l.Properties
+	p.properties, p.valued = properties, valued
 	for _, x := range []struct {
 		h     block.Handle
 		at    int
@@ -142,6 +128,37 @@ func NewPattern(ctx context.Context) (*Pattern, error) {
 		done()
 	}
 	return p, nil
+}
+
+// table makes a table of some records of one key, and a range tombstone.
+func (p *Pattern) table(records int) (r *sstable.Reader, l *sstable.Layout, properties []byte,
+	err error) {
+	mem := vfs.NewMem()
+	f, err := mem.Create("t", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f),
+		p.options.MakeWriterOptions(0, tableFormat))
+	for i := range records {
+		key := pebble.MakeInternalKey([]byte("a"), pebble.SeqNum(records-i), pebble.InternalKeyKindSet)
+		err = errors.Join(err, w.Raw().Add(key, []byte("value"), false))
+	}
+	err = errors.Join(err, w.DeleteRange([]byte("b"), []byte("c")), w.Close())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	data, err := Read(mem, "t")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if r, err = sstable.NewMemReader(data, p.options.MakeReaderOptions()); err != nil {
+		return nil, nil, nil, err
+	}
+	if l, err = r.Layout(); err != nil {
+		return nil, nil, nil, errors.Join(err, r.Close())
+	}
+	return r, l, data[l.Properties.Offset:][:l.Properties.Length+blockTrailer], nil
 }
 
 // readBlock gives what is in a block, until done is called.
@@ -160,6 +177,7 @@ type blocks struct {
 	records []block.Handle
 	last    [][]byte // keys of records
 	ranges  block.Handle
+	values  []byte        // where blocks of older records' values are, as the list of blocks has it
 	index   *block.Handle // the first of them
 	listed  bool          // the list of blocks was found
 	ranged  bool          // it tells of range tombstones
@@ -216,9 +234,23 @@ func (p *Pattern) sort(out *blocks, h block.Handle, b []byte) {
 		for name := range list.All() {
 			out.ranged = out.ranged || string(name) == listRanges
 		}
+		out.values = valuesIn(b)
 	default:
 		out.another = h
 	}
+}
+
+// valuesIn gives what a list of blocks tells of the blocks of older records' values; nil when there
+// are none.
+func valuesIn(b []byte) []byte {
+	var list colblk.KeyValueBlockDecoder
+	list.Init(b)
+	for name, handle := range list.All() {
+		if string(name) == listValues {
+			return bytes.Clone(handle)
+		}
+	}
+	return nil
 }
 
 func (p *Pattern) lastKey(b []byte) []byte {
@@ -258,11 +290,17 @@ func (p *Pattern) tail(at int, of blocks) (out []byte) {
 		b := make([]byte, 2*binary.MaxVarintLen64)
 		return b[:h.EncodeVarints(b)]
 	}
-	properties := block.Handle{Offset: uint64(at), Length: p.properties.Length}
-	out = append(out, p.data[p.properties.Offset:][:p.properties.Length+blockTrailer]...)
+	out = append(out, p.properties...)
+	if of.values != nil {
+		out = append(out[:0], p.valued...)
+	}
+	properties := block.Handle{Offset: uint64(at), Length: uint64(len(out) - blockTrailer)}
 
 	var list colblk.KeyValueBlockWriter
 	list.Init()
+	if of.values != nil {
+		list.AddKV([]byte(listValues), of.values)
+	}
 	list.AddKV([]byte(listProps), varints(properties))
 	if of.ranges.Length > 0 {
 		list.AddKV([]byte(listRanges), varints(of.ranges))
@@ -342,6 +380,12 @@ func (p *Pattern) Without(ctx context.Context, file vfs.File, lo, hi []byte) (ta
 		return nil, nil, err
 	}
 	found := blocks{ranges: l.RangeDel}
+	b, done, err := readBlock(ctx, r, l.MetaIndex)
+	if err != nil {
+		return nil, nil, err
+	}
+	found.values = valuesIn(b)
+	done()
 	open := false // the last span goes on
 	for _, h := range l.Data {
 		sound, err := isSound(ctx, file, h.Handle)
@@ -361,7 +405,7 @@ func (p *Pattern) Without(ctx context.Context, file vfs.File, lo, hi []byte) (ta
 		first, last := p.keysOf(b)
 		done()
 		if open {
-			lost[len(lost)-1].Hi, open = first, false
+			lost[len(lost)-1].Hi, open = append(bytes.Clone(first), 0), false // which may be an older one
 		}
 		found.records, found.last = append(found.records, h.Handle), append(found.last, last)
 		lo = append(bytes.Clone(last), 0) // of which no newer record follows
