@@ -74,13 +74,28 @@ func TestADestinationThatNobodyUsesGoes(t *testing.T) {
 	}
 }
 
+// useCase is who uses a destination, under which policy.
+type useCase struct {
+	name   string
+	use    func(h *house, g *guest)
+	policy func(*Options, *policy.Entry)
+	want   [2]bool // the queue and the topic q are there
+}
+
+func (c *useCase) check(t *testing.T) {
+	t.Helper()
+	h := open(t, nil, sweeps(c.policy))
+	h.b.destination(queueQ)
+	h.b.destination(topicNamed("q"))
+	c.use(h, h.connect("g", "g", "", nil))
+	h.pass(time.Minute)
+	if got := h.there("q"); got != c.want {
+		t.Errorf("%s: there are queue and topic %v, want %v", c.name, got, c.want)
+	}
+}
+
 func TestADestinationStaysWhileSomebodyUsesIt(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		use    func(h *house, g *guest)
-		policy func(*Options, *policy.Entry)
-		want   [2]bool // the queue and the topic q are there
-	}{
+	for _, c := range []useCase{
 		{"nobody", func(*house, *guest) {}, nil, [2]bool{false, false}},
 		{"messages", func(_ *house, g *guest) { g.produce("g", queueQ, 1) }, nil, [2]bool{true, false}},
 		{"a consumer", func(_ *house, g *guest) { g.consume("g", queueQ) }, nil,
@@ -119,6 +134,26 @@ func TestADestinationStaysWhileSomebodyUsesIt(t *testing.T) {
 			g.produce("g", queueNamed("other"), 1)
 			g.hand(g.mail("g", topicNamed("q"), 2))
 		}, func(o *Options, _ *policy.Entry) { o.MemoryLimitBytes = 1 }, [2]bool{false, true}},
+	} {
+		c.check(t)
+	}
+}
+
+func TestThePolicySaysWhichDestinationsGo(t *testing.T) {
+	for _, c := range []useCase{
+		{"a consumer, and no bridge counts", func(_ *house, g *guest) { g.consume("g", queueQ) },
+			func(_ *Options, e *policy.Entry) { e.GC.WithNetworkConsumers = true },
+			[2]bool{true, false}},
+		{"a peer's consumer that does not count", func(_ *house, g *guest) {
+			g.do(&message.ConsumerInfo{ID: message.ConsumerID{Connection: "g", Session: 1, Value: 7},
+				Destination: queueQ, PrefetchSize: 2, NetworkSubscription: true})
+		}, func(_ *Options, e *policy.Entry) { e.GC.WithNetworkConsumers = true }, [2]bool{}},
+		{"a policy of queues alone", func(*house, *guest) {}, func(o *Options, e *policy.Entry) {
+			e.Destination = queueNamed(">")
+			o.Policies = &policy.Map{Entries: []*policy.Entry{e}}
+		}, [2]bool{false, true}},
+		{"no policy", func(*house, *guest) {},
+			func(o *Options, _ *policy.Entry) { o.Policies = &policy.Map{} }, [2]bool{true, true}},
 		{"a policy without", func(*house, *guest) {},
 			func(_ *Options, e *policy.Entry) { e.GC.Inactive = false }, [2]bool{true, true}},
 		{"no time", func(*house, *guest) {},
@@ -126,14 +161,72 @@ func TestADestinationStaysWhileSomebodyUsesIt(t *testing.T) {
 		{"no sweeps", func(*house, *guest) {},
 			func(o *Options, _ *policy.Entry) { o.PurgePeriod = 0 }, [2]bool{true, true}},
 	} {
-		h := open(t, nil, sweeps(c.policy))
-		h.b.destination(queueQ)
-		h.b.destination(topicNamed("q"))
-		c.use(h, h.connect("g", "g", "", nil))
-		h.pass(time.Minute)
-		if got := h.there("q"); got != c.want {
-			t.Errorf("%s: there are queue and topic %v, want %v", c.name, got, c.want)
+		c.check(t)
+	}
+}
+
+// A peer that was not seen for long asks for nothing any more: what it forwarded keeps nothing.
+func TestAPeerThatWasNotSeenForLongKeepsNoDestination(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		away time.Duration
+		want bool
+	}{{unseenDays * day, true}, {(unseenDays + 2) * day, false}} {
+		h := open(t, nil, sweeps(nil))
+		h.receive(network.Peer{ID: "ID:p", Hopwire: true, Prefetch: 1000}, 1, true)
+		h.b.Purge(queueQ, "", func(Purged, error) {})
+		h.turn()
+		h.now += c.away // nobody looks meanwhile
+		if h.pass(time.Minute); (h.b.find(queueQ) != nil) != c.want {
+			t.Errorf("after %v it is there: %t", c.away, !c.want)
 		}
+	}
+}
+
+// A temporary queue goes with its owner's connection, and not before.
+func TestATemporaryQueueThatNobodyUsesStays(t *testing.T) {
+	h := open(t, nil, sweeps(nil))
+	g := h.connect("g", "g", "", nil)
+	q := message.Destination{Kind: message.TempQueue, Name: "g:1"}
+	if err := g.do(&message.DestinationInfo{Connection: "g", Destination: q}); err != nil {
+		t.Fatal(err)
+	}
+	if h.pass(time.Hour); h.b.find(q) == nil {
+		t.Error("it is gone")
+	}
+}
+
+// A broker of which no policy has it looks for nothing.
+func TestABrokerThatRemovesNothingDoesNotSweep(t *testing.T) {
+	timers := func(inactive bool) int {
+		h := open(t, nil, sweeps(func(_ *Options, e *policy.Entry) { e.GC.Inactive = inactive }))
+		return len(h.timers)
+	}
+	if with, without := timers(true), timers(false); with != without+1 {
+		t.Errorf("%d timers, %d without", with, without)
+	}
+}
+
+// A broker that stops removes no destinations any more, also when it is in the middle of a sweep.
+func TestABrokerThatStopsRemovesNothing(t *testing.T) {
+	h := open(t, nil, sweeps(nil))
+	h.unchecked = true
+	for n := range 3 * sweepRemovals {
+		h.b.destination(queueNamed(fmt.Sprint("q", n)))
+	}
+	h.connect("g", "g", "", nil).consume("g", queueNamed("used")) // it is not closed at once
+	h.pass(2 * time.Second)
+	h.now += 10 * time.Second
+	for _, x := range h.timers {
+		if x.f != nil && x.at <= h.now {
+			x.f()
+			x.f = nil
+		}
+	}
+	left := len(h.b.order) // the first slice is done
+	h.b.Stop(func() {}, func() {})
+	if h.pass(10 * time.Second); len(h.b.order) != left || left < 2*sweepRemovals {
+		t.Errorf("%d are left of %d", len(h.b.order), left)
 	}
 }
 
@@ -257,6 +350,39 @@ func TestWhatAPeerHasAskedAboutMayGo(t *testing.T) {
 	}
 	if h.pass(2 * linkSettles); h.b.find(queueQ) != nil {
 		t.Error("it stays although the peer is there")
+	}
+}
+
+// A destination of which a peer asks stays while the store is asked, however long that takes.
+func TestADestinationStaysWhileItsReceiptsAreRead(t *testing.T) {
+	p := network.Peer{ID: "ID:p", Hopwire: true, Prefetch: 1000}
+	h := open(t, nil, sweeps(nil))
+	h.receive(p, 1, true)
+	h.b.Purge(queueQ, "", func(Purged, error) {})
+	h.turn()
+	m := &message.Message{BrokerPath: []message.BrokerID{p.ID},
+		ID: message.MessageID{Producer: message.ProducerID{Connection: "x"}, Sequence: 1}}
+	key := network.DoubtKey{Destination: queueQ,
+		Key: message.Receipt(m, queueQ, m.BrokerPath, h.b.opt.ID)}
+	h = open(t, h.disk, sweeps(nil))
+	h.b.Advise(network.Event{Peer: message.BrokerInfo{ID: p.ID}, Link: "x", Started: true,
+		Duplex: true})
+	g := h.connect("g", "g", "", nil)
+	uses := g.consume("g", queueQ)
+	h.pass(2 * linkSettles)
+	g.do(&message.RemoveInfo{Object: uses})
+	h.b.destination(queueNamed("other"))
+	h.broken = 1 << 30
+	var answers []bool
+	h.b.Known(overOurs(p.ID), []message.ConnectionID{"x"}, []network.DoubtKey{key},
+		func(known []bool, _ bool) { answers = known })
+	h.pass(time.Minute)
+	if h.there("q") != [2]bool{true, false} || h.b.find(queueNamed("other")) != nil {
+		t.Errorf("unread: there are %v and %v", h.there("q"), h.there("other"))
+	}
+	h.broken = 0
+	if h.pass(time.Minute); len(answers) != 1 || !answers[0] {
+		t.Errorf("the peer hears %v", answers)
 	}
 }
 
