@@ -250,3 +250,25 @@ func (h *house) netSub(d message.Destination, e *narrow) message.ConsumerID {
 	h.turn()
 	return id
 }
+
+// What is told of an aborted consumer is how many messages it has, of a topic as of a queue.
+func TestAnAbortedConsumerIsToldWithWhatItHas(t *testing.T) {
+	for _, d := range []message.Destination{queueQ, topicNamed("T")} {
+		h := open(t, nil, strict(policy.AbortSlowAck, nil))
+		g, p := h.connect("g", "g", "", nil), h.connect("p", "p", "", nil)
+		g.window("g", d, 2, "")
+		for n := range int64(5) {
+			p.produce("p", d, n+1)
+		}
+		h.pass(20 * time.Second)
+		text := ""
+		for _, e := range h.events {
+			if e.Kind == ConsumerAborted {
+				text = e.Text
+			}
+		}
+		if !strings.HasSuffix(text, " has 2 messages") {
+			t.Errorf("%v: %q", d, text)
+		}
+	}
+}
