@@ -94,13 +94,14 @@ func nameOf(text string) (message.Destination, error) {
 	return name, nil
 }
 
-// oneName reads the name of one destination: what is done by hand is done to no pattern.
+// oneName reads the name of one destination: what is done by hand is done to no list, and
+// to no pattern: of that name there may be a destination, which a client sent to.
 func oneName(text string) (message.Destination, error) {
 	name, err := nameOf(text)
 	if err != nil {
 		return name, err
 	}
-	if name.IsPattern() || name.IsComposite() {
+	if name.IsComposite() {
 		return name, message.Errorf(message.IllegalState, "%s is several destinations: name one", name)
 	}
 	return name, nil

@@ -13,7 +13,8 @@ func TestANameHasNoOptions(t *testing.T) {
 	for text, want := range map[string]string{
 		"q": "queue://q", "topic://a.b": "topic://a.b",
 		"q?consumer.x=1": "q?consumer.x=1: options are no part of a name: name queue://q",
-		"a.>":            "queue://a.> is several destinations: name one",
+		"a.>":            "queue://a.>", // as clients make them that send to it
+		"a,b":            "queue://a,b is several destinations: name one",
 	} {
 		got, err := oneName(text)
 		said := got.String()

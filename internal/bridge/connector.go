@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"hopwire/internal/loop"
@@ -16,7 +17,7 @@ type Connector struct {
 	home    *Home
 	opts    Options
 	state   State
-	err     string
+	errs    []string // by URI, why the last try of it failed; until a link runs
 	since   time.Duration
 	round   int // index of the URI that is tried
 	attempt int // failed rounds since the last success
@@ -43,7 +44,7 @@ func (h *Home) Connector(o Options) (*Connector, error) {
 			"networkConnector %q: uri names no broker; write static:(tcp://host:61616)", o.Name)
 	}
 	o.URIs = slices.Clone(o.URIs)
-	c := &Connector{home: h, opts: o, count: newCounters()}
+	c := &Connector{home: h, opts: o, count: newCounters(), errs: make([]string, len(o.URIs))}
 	h.connectors = append(h.connectors, c)
 	return c, nil
 }
@@ -110,15 +111,16 @@ func (c *Connector) stopTimer() {
 	}
 }
 
-func (c *Connector) enter(s State) {
+func (c *Connector) enter(s State) { c.enterWith(s, "") }
+
+// enterWith enters a state; why is the failure that led to it.
+func (c *Connector) enterWith(s State, why string) {
 	if c.state == s {
 		return
 	}
 	c.state, c.since = s, c.home.env.Mono()
-	e := Event{Kind: StateChanged, Connector: c.opts.Name, URI: c.opts.URIs[0], State: s}
-	if s == Backoff {
-		e.Text = c.err
-	}
+	e := Event{Kind: StateChanged, Connector: c.opts.Name, URI: c.opts.URIs[0], State: s,
+		Text: why}
 	if c.bridge != nil {
 		e.Peer, e.PeerName = c.bridge.peer.ID, c.bridge.peer.Name
 		switch s {
@@ -183,11 +185,11 @@ func (c *Connector) followed(b *Bridge) {
 	case b.phase == resolving:
 		c.enter(Resolving)
 	case b.phase == running && b.unseen != "":
-		c.err = ""
+		clear(c.errs)
 		c.enter(Degraded)
 	case b.phase == running && !b.letIn():
 	case b.phase == running:
-		c.err = ""
+		clear(c.errs)
 		c.enter(Running)
 	}
 }
@@ -238,7 +240,7 @@ func (c *Connector) failed(err error, lived bool) {
 	c.try++
 	c.cancel = nil
 	c.stopTimer()
-	c.err = err.Error()
+	c.errs[c.round] = err.Error()
 	if lived {
 		c.attempt, c.delay, c.round = 0, 0, 0
 	} else {
@@ -254,7 +256,19 @@ func (c *Connector) failed(err error, lived bool) {
 		c.timer = nil
 		c.dial()
 	})
-	c.enter(Backoff)
+	c.enterWith(Backoff, err.Error())
+}
+
+// trouble is why no link runs: what befell each of the addresses last. A broker that refuses is
+// told with the one beside it that is not there.
+func (c *Connector) trouble() string {
+	var all []string
+	for _, e := range c.errs {
+		if e != "" && !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // backOff gives the next wait: up to a quarter shorter by chance, so that the bridges of a
@@ -285,7 +299,7 @@ func selfConnect(name, remote string) error {
 // Status tells how the connector stands.
 func (c *Connector) Status() Status {
 	s := Status{Name: c.opts.Name, URI: c.uri(), Addresses: len(c.opts.URIs), State: c.state,
-		Error: c.err, Since: c.since, Attempt: c.attempt, Duplex: c.opts.Duplex}
+		Error: c.trouble(), Since: c.since, Attempt: c.attempt, Duplex: c.opts.Duplex}
 	if c.state == Backoff {
 		s.NextTry = c.next
 	}

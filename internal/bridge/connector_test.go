@@ -65,6 +65,29 @@ func TestURIsAreTriedInTurnBeforeTheWait(t *testing.T) {
 	}
 }
 
+// Of a pair of brokers one always has its port closed: it must not hide what the other says.
+func TestWhatEachAddressSaidLastIsTold(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.URIs = []string{"tcp://m:1", "tcp://s:1"} })
+	w.c.Start()
+	for _, why := range []string{"m: old", "s: refused", "m: bad password", "s: refused"} {
+		w.dialer.last().down(message.Errorf(message.Unavailable, "%s", why))
+		w.env.advance(w.waitOf())
+	}
+	if got := w.c.Status().Error; got != "m: bad password; s: refused" {
+		t.Errorf("status says %q", got)
+	}
+	if got := w.c.Said(message.Destination{Kind: message.Queue, Name: "Q"}); !strings.Contains(got,
+		"m: bad password") {
+		t.Errorf("explain says %q", got)
+	}
+	w.connect(Hello{})
+	w.consume(1, "Q")
+	w.state(Running)
+	if got := w.c.Status().Error; got != "" {
+		t.Errorf("linked, and status says %q", got)
+	}
+}
+
 // B032: whatever half of a handshake the peer leaves out, the bridge is retried, says why, and
 // leaves nothing behind.
 func TestB032HalfAHandshakeIsRetried(t *testing.T) {

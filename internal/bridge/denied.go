@@ -99,7 +99,7 @@ func (c *Connector) Said(d message.Destination) string {
 	if c.bridge != nil {
 		return c.bridge.said(d)
 	}
-	return c.err
+	return c.trouble()
 }
 
 // Said tells in words what Explain tells by a code, where somebody said why; "" else.

@@ -23,7 +23,7 @@ type Removed struct {
 func (b *Broker) Remove(name message.Destination, by string, done func(Removed, error)) {
 	d := b.find(name)
 	if d == nil {
-		done(Removed{}, message.Errorf(message.NotFound, "broker %s has no %s", b.opt.Name, name))
+		done(Removed{}, b.hasNo(name))
 		return
 	}
 	if len(d.consumers)+len(d.nets) > 0 {
@@ -59,6 +59,15 @@ func (b *Broker) Remove(name message.Destination, by string, done func(Removed, 
 			Count: out.Dropped, Text: "deleted" + out.text()})
 		done(out, nil)
 	})
+}
+
+// hasNo is the error for who names a destination that is not there.
+func (b *Broker) hasNo(name message.Destination) error {
+	more := ""
+	if name.IsPattern() {
+		more = " of that very name: what is done by hand is done to one destination"
+	}
+	return message.Errorf(message.NotFound, "broker %s has no %s%s", b.opt.Name, name, more)
 }
 
 // RemoveSubscription ends a durable subscription by hand. An error of kind NotFound says that there

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hopwire/internal/broker/queue"
+	"hopwire/internal/plural"
 )
 
 // How many are named of those that hold memory: destinations, and at each who has most of it. Less
@@ -71,9 +72,9 @@ func (d *destination) holds(least int64) string {
 	if d.sub != nil {
 		text = "durable subscription " + d.sub.String()
 	}
-	text += fmt.Sprintf(" (%d bytes", d.usage.Used())
+	text += " (" + plural.Bytes(d.usage.Used())
 	for _, name := range names[:min(len(names), holdersOfMost)] {
-		text += fmt.Sprintf(", of which %d for %s", bytes[name], name)
+		text += fmt.Sprintf(", of which %s for %s", plural.Bytes(bytes[name]), name)
 	}
 	return text + ")"
 }

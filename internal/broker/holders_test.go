@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hopwire/internal/message"
+	"hopwire/internal/plural"
 	"hopwire/internal/policy"
 )
 
@@ -22,7 +23,7 @@ func TestMemoryIsToldByTopic(t *testing.T) {
 	h.turn()
 	for _, name := range []string{"A", "B"} {
 		d := h.b.find(topicNamed(name))
-		want := fmt.Sprintf("topic://%s (%d bytes, of which %[2]d for ", name, d.usage.Used())
+		want := fmt.Sprintf("topic://%s (%s, of which %[2]s for ", name, plural.Bytes(d.usage.Used()))
 		if got := d.holds(1); d.usage.Used() == 0 || !strings.Contains(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}

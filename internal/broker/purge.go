@@ -49,7 +49,7 @@ func (b *Broker) Purge(name message.Destination, by string, done func(Purged, er
 			" explain does, and hopwire remove-durable ends a subscription with what it keeps", name))
 		return
 	case d == nil || d.queue == nil:
-		done(Purged{}, message.Errorf(message.NotFound, "broker %s has no %s", b.opt.Name, name))
+		done(Purged{}, b.hasNo(name))
 		return
 	}
 	p := &purge{b: b, d: d, view: d.queue.View(), by: by, done: done}

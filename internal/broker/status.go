@@ -18,6 +18,7 @@ type Status struct {
 	StoreBytes       int64
 	StoreLimitBytes  int64 // 0 is no limit
 	StoreFull        bool
+	Persistent       bool // it has a store
 	Spool            SpoolStatus
 	Destinations     []DestinationStatus
 	// Subscriptions are the durable ones, in the order of their making.
@@ -74,6 +75,7 @@ func (b *Broker) Status() Status {
 	space := b.journal.storage.Space()
 	s := Status{Name: b.opt.Name, ID: b.opt.ID, Connections: len(b.connOrder), Counts: b.counts,
 		MemoryBytes: b.memory.Used(), MemoryLimitBytes: b.memory.Limit(),
+		Persistent: b.opt.Persistent,
 		StoreBytes: space.UsedBytes, StoreLimitBytes: b.opt.StoreLimitBytes, StoreFull: space.Full,
 		Transactions: b.transactions()}
 	s.Counts.Reasons = copyReasons(b.counts.Reasons)

@@ -130,7 +130,7 @@ func (c *explainCommand) explainAll(ctx context.Context, s *streams, them []*ask
 				c.print(s.out, x)
 			}
 		}
-		andMore(s.out, more, "destinations of broker "+t.of.among(them)+" that "+c.Queue+" fits",
+		andMore(s.out, more, "destination", " of broker "+t.of.among(them)+" that "+c.Queue+" fits",
 			"name some, or hopwire explain --all")
 		if quiet := t.all - len(t.dests); quiet > 0 {
 			terminal.Fprintf(s.out, "broker %s  %s fits %s that %s\n", t.of.among(them), name,

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"strconv"
 
@@ -44,8 +43,10 @@ func printRows(out io.Writer, rows []manage.ExplanationRow, most int) {
 			manage.Oldest{SinceMs: r.SinceMs, Example: r.Example, Unknown: r.Unknown})
 	}
 	for _, s := range order {
-		andMore(out, left[s], fmt.Sprintf("of %d that are %s", alike[s], s.reason),
-			"hopwire explain --all")
+		if left[s] > 0 {
+			terminal.Fprintf(out, "  and %d more of %d that are %s: hopwire explain --all\n", left[s],
+				alike[s], s.reason)
+		}
 	}
 }
 

@@ -66,6 +66,9 @@ func sameNames(shown []*manage.Status, others []control.Other) (lines []string) 
 		if of[st.Broker] == nil {
 			names = append(names, st.Broker)
 		}
+		if st.Waits != "" {
+			continue // a slave runs when its master ends
+		}
 		of[st.Broker] = append(of[st.Broker], fmt.Sprintf("pid %d", st.PID))
 	}
 	for _, o := range others {

@@ -115,7 +115,8 @@ func TestABrokerOfAnotherUserThatHasTheNameIsTold(t *testing.T) {
 		t.Errorf("without others it says %q", got)
 	}
 	got := sameNames([]*manage.Status{{Broker: "a", PID: 1}, {Broker: "shop", PID: 2},
-		{Broker: "a", PID: 3}, {Broker: "b", PID: 3}}, others)
+		{Broker: "a", PID: 3}, {Broker: "b", PID: 3}, {Broker: "b", PID: 4, Waits: "a folder"},
+		{Broker: "a", PID: 5, Waits: "a folder"}}, others)
 	want := []string{"2 running brokers have the name a: pid 1; pid 3",
 		"2 running brokers have the name shop: pid 2; pid 70 of user 7, who alone can ask it"}
 	if !slices.Equal(got, want) {

@@ -69,7 +69,7 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 			release()
 			manager.started(i, line)
 			if !logSeen(s, level) {
-				terminal.Fprintln(s.out, line)
+				terminal.Fprintln(s.out, line+" (--no-wait exits instead)")
 			}
 		}
 		setup, err := load(ctx, file, options)

@@ -48,9 +48,9 @@ func few[T any](v statusView, list []T, most int) (shown []T, more int) {
 }
 
 // andMore tells that a list is longer, and what shows the rest.
-func andMore(out io.Writer, more int, what, how string) {
+func andMore(out io.Writer, more int, one, which, how string) {
 	if more > 0 {
-		terminal.Fprintf(out, "  and %d more %s: %s\n", more, what, how)
+		terminal.Fprintf(out, "  and %s%s: %s\n", plural.Of(more, "more "+one), which, how)
 	}
 }
 
@@ -122,7 +122,7 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	terminal.Fprintf(out, "broker %s  %s  pid %d  up %s  %s  memory %s%s  store %s%s%s\n",
 		st.Broker, st.Version, st.PID, age(st.UptimeMs), plural.Of(st.Connections, "connection"),
 		taken(st.MemoryBytes, st.MemoryLimitBytes), frames(st),
-		taken(st.StoreBytes, st.StoreLimitBytes),
+		stored(st),
 		mark(storeFull(st), " FULL"), spooled(st))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	for _, c := range st.Connectors {
@@ -138,7 +138,7 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 			bridgeNote(&b, v.All))
 	}
 	w.Flush()
-	andMore(out, more, "bridges", showsAll)
+	andMore(out, more, "bridge", "", showsAll)
 	var refused []string
 	for i := range st.Bridges {
 		refused = append(refused, refusedBy(&st.Bridges[i])...)
@@ -147,28 +147,36 @@ func printStatus(out io.Writer, st *manage.Status, v statusView) {
 	for _, line := range refused {
 		terminal.Fprintf(out, "  %s\n", line)
 	}
-	andMore(out, more, "refusals of bridges", showsAll)
+	andMore(out, more, "refusal", " of bridges", showsAll)
 	incoming, more := few(v, st.Incoming, listMost)
 	for _, x := range incoming {
 		terminal.Fprintf(out, "  bridge from %s (%s)%s, received %d, for %s\n", x.Peer, x.Address,
 			mark(x.Away, ", AWAY"), x.Received, age(x.SinceMs))
 	}
-	andMore(out, more, "bridges of peers", showsAll)
+	andMore(out, more, "bridge", " of peers", showsAll)
 	printDestinations(out, st.Destinations, v)
 	subscriptions, more := few(v, v.subscriptions(st.Subscriptions), listMost)
 	for i := range subscriptions {
 		terminal.Fprintf(out, "  durable %s\n", subscription(&subscriptions[i]))
 	}
-	andMore(out, more, "durable subscriptions", showsAll)
+	andMore(out, more, "durable subscription", "", showsAll)
 	transactions, more := few(v, st.Transactions, transactionsMost)
 	for i := range transactions {
 		terminal.Fprintf(out, "  prepared %s\n", transaction(&transactions[i]))
 	}
-	andMore(out, more, "prepared transactions", "hopwire transactions")
+	andMore(out, more, "prepared transaction", "", "hopwire transactions")
 	if len(st.Reasons) > 0 {
 		terminal.Fprintf(out, "  refused, dropped or suppressed since start: %s\n",
 			reasonList(st.Reasons))
 	}
+}
+
+// stored tells what the store takes.
+func stored(st *manage.Status) string {
+	if !st.Persistent {
+		return "none"
+	}
+	return taken(st.StoreBytes, st.StoreLimitBytes)
 }
 
 // taken tells how many bytes are taken, and how many may be.
@@ -295,7 +303,7 @@ func printDestinations(out io.Writer, list []manage.Destination, v statusView) {
 			d.Consumers, d.Networks, d.Producers, d.Enqueued, d.Dequeued, d.Forwarded, counted)
 	}
 	w.Flush()
-	andMore(out, more, "destinations", showsAll)
+	andMore(out, more, "destination", "", showsAll)
 	if idle > 0 {
 		terminal.Fprintf(out, "  %s without messages, consumers and producers: %s\n",
 			plural.Of(idle, "destination"), showsAll)

@@ -60,11 +60,15 @@ func TestStatusTellsThatMemoryHasNoLimit(t *testing.T) {
 func TestStatusTellsTheStoresLimit(t *testing.T) {
 	for limit, want := range map[int64]string{0: "store 1.0 KiB, no limit\n",
 		2048: "store 1.0 KiB of 2.0 KiB FULL\n"} {
-		out := printed(&manage.Status{Broker: "a", StoreBytes: 1024, StoreLimitBytes: limit,
-			StoreFull: limit > 0})
+		out := printed(&manage.Status{Broker: "a", Persistent: true, StoreBytes: 1024,
+			StoreLimitBytes: limit, StoreFull: limit > 0})
 		if !strings.Contains(out, want) {
 			t.Errorf("status says\n%swant %s", out, want)
 		}
+	}
+	out := printed(&manage.Status{Broker: "a", StoreLimitBytes: 1024})
+	if !strings.Contains(out, "  store none\n") {
+		t.Errorf("without a store status says\n%s", out)
 	}
 }
 

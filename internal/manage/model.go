@@ -68,6 +68,7 @@ type Status struct {
 	FrameBytes      int64 `json:"frameBytes"`
 	FrameLimitBytes int64 `json:"frameLimitBytes"`
 	FramesWaiting   int   `json:"framesWaiting"`
+	Persistent      bool  `json:"persistent"` // it has a store
 	StoreBytes      int64 `json:"storeBytes"`
 	StoreLimitBytes int64 `json:"storeLimitBytes"` // 0 is no limit
 	StoreFull       bool  `json:"storeFull"`
@@ -279,6 +280,7 @@ type ExplanationOfWay struct {
 func (s *Status) FromBroker(b broker.Status, others map[message.Reason]int64) {
 	s.Broker, s.ID, s.Connections = b.Name, string(b.ID), b.Connections
 	s.MemoryBytes, s.MemoryLimitBytes = b.MemoryBytes, b.MemoryLimitBytes
+	s.Persistent = b.Persistent
 	s.StoreBytes, s.StoreLimitBytes, s.StoreFull = b.StoreBytes, b.StoreLimitBytes, b.StoreFull
 	s.Spooled, s.SpooledBytes, s.SpooledTotal = b.Spool.Count, b.Spool.Bytes, b.Spool.Total
 	s.TempBytes, s.TempLimitBytes, s.TempFull = b.Spool.DiskBytes, b.Spool.LimitBytes, b.Spool.Full

@@ -34,8 +34,8 @@ func (o *Options) acquire(ctx context.Context) (io.Closer, error) {
 		}
 		if !told && o.OnWait != nil {
 			told = true
-			o.OnWait(fmt.Sprintf("store %s: in use by %s: waiting as slave until it is free"+
-				" (--no-wait exits instead)", o.Dir, holder))
+			o.OnWait(fmt.Sprintf("store %s: in use by %s: waiting as slave until it is free",
+				o.Dir, holder))
 		}
 		select {
 		case <-ctx.Done():

@@ -80,7 +80,7 @@ func TestAWaitingOpenGetsTheFolderWhenItIsFree(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if l := <-lines; !strings.Contains(l, "waiting as slave until it is free (--no-wait exits") {
+	if l := <-lines; !strings.Contains(l, "waiting as slave until it is free") {
 		t.Errorf("the line is %q", l)
 	}
 	select {
