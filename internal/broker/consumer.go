@@ -278,7 +278,7 @@ func (s *consumer) Take(c *queue.Copy) bool {
 	c.Owner = s
 	d := s.destOf(c)
 	name := d.source(c.Message)
-	more := s.window.Add(c, c.Message, name, s.conn.given+1)
+	s.window.Add(c, c.Message, name, s.conn.given+1)
 	if s.window.Len() == 1 {
 		s.lastAck = s.b.beat // from here on it has something to acknowledge
 	}
@@ -292,7 +292,11 @@ func (s *consumer) Take(c *queue.Copy) bool {
 	if s.pull != nil {
 		s.pull.answered()
 	}
-	return more && s.linked()
+	if d.sub != nil {
+		d = s.b.dests[name]
+	}
+	s.b.tellDispatched(d, s.info.ID, m) // which may be told to itself
+	return s.window.Room() > 0 && s.linked()
 }
 
 // destOf finds the queue that the copy belongs to.

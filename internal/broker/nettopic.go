@@ -41,6 +41,7 @@ func (n *netSub) deliver(name message.Destination, m *message.Message) {
 	n.full = !n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
 		Ref:     message.CopyRef{Destination: name, Seq: n.refs},
 		Message: m, Redelivery: m.RedeliveryCounter, Topic: true})
+	n.b.tellDispatched(n.b.dests[name], n.sub.Info.ID, m)
 }
 
 // paged goes on when a page of the backlog was read.

@@ -279,6 +279,7 @@ func (n *netSub) Take(c *queue.Copy) bool {
 	n.full = !n.sub.Sink.Deliver(network.Delivery{Consumer: n.sub.Info.ID,
 		Ref:     message.CopyRef{Destination: d.name, Seq: c.Seq},
 		Message: c.Message, Redelivery: c.Told()})
+	n.b.tellDispatched(d, n.sub.Info.ID, c.Message)
 	return n.room()
 }
 

@@ -55,6 +55,15 @@ func (b *Broker) tellNoConsumer(d *destination, m *message.Message, taken bool) 
 	b.spread(topic, b.listeners(topic), b.networks.advisory(topic), to)
 }
 
+// tellDispatched tells that a message of a destination went to a consumer, which may be a bridge's
+// (advisoryForDispatched).
+func (b *Broker) tellDispatched(d *destination, to message.ConsumerID, m *message.Message) {
+	if d != nil && d.policy.Advisory.Dispatched {
+		b.adviseOf("MessageDispatched."+typed(d.name), d, m, append(about(d.name, m),
+			message.Property{Name: "consumerId", Value: to.String()}))
+	}
+}
+
 // tellConsumed tells that a message of a destination is done with (advisoryForConsumed).
 func (b *Broker) tellConsumed(d *destination, m *message.Message) {
 	if d.policy.Advisory.Consumed {

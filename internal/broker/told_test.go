@@ -14,7 +14,8 @@ func asks(change func(*policy.Entry)) func(*Options) {
 	return func(o *Options) {
 		e := policy.NewEntry()
 		e.Advisory = policy.Advisory{Consumed: true, Delivery: true, Discarding: true,
-			SlowConsumers: true, FastProducers: true, WhenFull: true, NoConsumers: true}
+			SlowConsumers: true, FastProducers: true, WhenFull: true, NoConsumers: true,
+			Dispatched: true}
 		if change != nil {
 			change(e)
 		}
@@ -35,7 +36,8 @@ func (g *guest) told() (kinds []string) {
 func (h *house) listens() *guest {
 	l := h.connect("l", "l", "", nil)
 	for _, kind := range []string{"Message", "Slow", "Fast", "FULL", "NoConsumer"} {
-		for _, rest := range []string{"Delivered", "Consumed", "Discarded", "Consumer", "Producer", ""} {
+		for _, rest := range []string{"Delivered", "Consumed", "Dispatched", "Discarded", "Consumer",
+			"Producer", ""} {
 			l.consume("l", topicNamed("ActiveMQ.Advisory."+kind+rest+".>"))
 		}
 	}
@@ -48,67 +50,96 @@ func (g *guest) acksFirst(c message.ConsumerID, d message.Destination) {
 		Type: message.StandardAck})
 }
 
-func TestPoliciesAskForAdvisoriesOfMessages(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(*policy.Entry)
-		run    func(h *house, g *guest)
-		want   string
-	}{
-		{"sent and consumed", nil, func(_ *house, g *guest) {
-			c := g.consume("g", queueQ)
-			g.produce("g", queueQ, 1)
-			g.acksFirst(c, queueQ)
-		}, "MessageDelivered MessageConsumed"},
-		{"purged", nil, func(h *house, g *guest) {
+// telling is a program, and what is told of it.
+type telling struct {
+	name   string
+	change func(*policy.Entry)
+	run    func(h *house, g *guest)
+	want   string
+}
+
+var tellings = []telling{
+	{"sent and consumed", nil, func(_ *house, g *guest) {
+		c := g.consume("g", queueQ)
+		g.produce("g", queueQ, 1)
+		g.acksFirst(c, queueQ)
+	}, "MessageDelivered MessageDispatched MessageConsumed"},
+	{"purged", nil, func(h *house, g *guest) {
+		g.produce("g", queueQ, 1)
+		h.b.Purge(queueQ, "", func(Purged, error) {})
+	}, "MessageDelivered MessageConsumed"},
+	{"forwarded", nil, func(h *house, g *guest) {
+		e := &bridgeEnd{}
+		id := h.bridge("ID:p", queueQ, e)
+		g.produce("g", queueQ, 1)
+		h.turn()
+		h.b.Settle(id, e.got, 0)
+	}, "MessageDelivered MessageDispatched MessageConsumed"},
+	{"a durable subscription's", nil, func(h *house, g *guest) {
+		a := h.subscribe("a", "s", "T.>", nil)
+		g.produce("g", topicNamed("T.x"), 1)
+		a.acksFirst(a.id, topicNamed("T.x"))
+	}, "MessageDelivered MessageDispatched MessageConsumed"},
+	{"rolled back", nil, func(_ *house, g *guest) {
+		m := g.mail("g", queueQ, 1)
+		m.Transaction = g.begin("g", 1)
+		g.do(m)
+		_ = g.finish(m.Transaction, message.Rollback)
+	}, ""},
+	{"committed", nil, func(_ *house, g *guest) {
+		m := g.mail("g", queueQ, 1)
+		m.Transaction = g.begin("g", 1)
+		g.do(m)
+		_ = g.finish(m.Transaction, message.CommitOnePhase)
+	}, "MessageDelivered"},
+	{"no switch", func(e *policy.Entry) { e.Advisory = policy.Advisory{} },
+		func(h *house, g *guest) {
 			g.produce("g", queueQ, 1)
 			h.b.Purge(queueQ, "", func(Purged, error) {})
-		}, "MessageDelivered MessageConsumed"},
-		{"forwarded", nil, func(h *house, g *guest) {
-			e := &bridgeEnd{}
-			id := h.bridge("ID:p", queueQ, e)
-			g.produce("g", queueQ, 1)
-			h.turn()
-			h.b.Settle(id, e.got, 0)
-		}, "MessageDelivered MessageConsumed"},
-		{"a durable subscription's", nil, func(h *house, g *guest) {
-			a := h.subscribe("a", "s", "T.>", nil)
-			g.produce("g", topicNamed("T.x"), 1)
-			a.acksFirst(a.id, topicNamed("T.x"))
-		}, "MessageDelivered MessageConsumed"},
-		{"rolled back", nil, func(_ *house, g *guest) {
-			m := g.mail("g", queueQ, 1)
-			m.Transaction = g.begin("g", 1)
-			g.do(m)
-			_ = g.finish(m.Transaction, message.Rollback)
 		}, ""},
-		{"committed", nil, func(_ *house, g *guest) {
-			m := g.mail("g", queueQ, 1)
-			m.Transaction = g.begin("g", 1)
-			g.do(m)
-			_ = g.finish(m.Transaction, message.CommitOnePhase)
-		}, "MessageDelivered"},
-		{"no switch", func(e *policy.Entry) { e.Advisory = policy.Advisory{} },
-			func(h *house, g *guest) {
-				g.produce("g", queueQ, 1)
-				h.b.Purge(queueQ, "", func(Purged, error) {})
-			}, ""},
-		{"full", func(e *policy.Entry) { e.Memory.LimitBytes = 1 }, func(h *house, g *guest) {
-			for n := range int64(2) {
-				m := g.mail("g", queueQ, n+1)
-				m.Persistent = false
-				g.hand(m)
-				h.turn()
-			}
-		}, "MessageDelivered FULL FastProducer"},
-		{"slow", nil, func(h *house, g *guest) {
-			g.window("g", queueQ, 1, "")
-			for n := range int64(3) {
-				g.produce("g", queueQ, n+1)
-			}
+	{"full", func(e *policy.Entry) { e.Memory.LimitBytes = 1 }, func(h *house, g *guest) {
+		for n := range int64(2) {
+			m := g.mail("g", queueQ, n+1)
+			m.Persistent = false
+			g.hand(m)
 			h.turn()
-		}, "MessageDelivered MessageDelivered SlowConsumer MessageDelivered"},
-	} {
+		}
+	}, "MessageDelivered FULL FastProducer"},
+	{"slow", nil, func(h *house, g *guest) {
+		g.window("g", queueQ, 1, "")
+		for n := range int64(3) {
+			g.produce("g", queueQ, n+1)
+		}
+		h.turn()
+	}, "MessageDelivered MessageDispatched MessageDelivered SlowConsumer MessageDelivered"},
+}
+
+// dispatches are about messages that go to consumers.
+var dispatches = []telling{
+	{"given back and sent again", nil, func(h *house, g *guest) {
+		c := g.window("g", queueQ, 10, "")
+		g.produce("g", queueQ, 1)
+		g.window("g", queueQ, 10, "")
+		h.turn()
+		g.do(&message.RemoveInfo{Object: c, LastDelivered: message.LastDeliveredUnset})
+	}, "MessageDelivered MessageDispatched MessageDispatched"},
+	{"two listen to a topic", nil, func(_ *house, g *guest) {
+		g.consume("g", topicNamed("T"))
+		g.consume("g", topicNamed(">"))
+		g.produce("g", topicNamed("T"), 1)
+	}, "MessageDispatched MessageDispatched MessageDelivered"},
+	{"forwarded from a topic", nil, func(h *house, g *guest) {
+		h.bridge("ID:p", topicNamed("T"), &bridgeEnd{})
+		g.produce("g", topicNamed("T"), 1)
+	}, "MessageDispatched MessageDelivered"},
+	{"browsed", nil, func(_ *house, g *guest) {
+		g.produce("g", queueQ, 1)
+		g.browse("g", queueQ, 10)
+	}, "MessageDelivered"},
+}
+
+func TestPoliciesAskForAdvisoriesOfMessages(t *testing.T) {
+	for _, c := range slices.Concat(tellings, dispatches) {
 		h := open(t, nil, asks(c.change))
 		l := h.listens()
 		c.run(h, h.connect("g", "g", "", nil))
@@ -129,6 +160,67 @@ func TestAdvisoriesHaveBodiesWhenThePolicyWantsThem(t *testing.T) {
 		of, _ := l.heard[0].Property("orignalDestination")
 		if (m.Content != nil) != whole || id != m.ID.String() || of != "queue://q" {
 			t.Errorf("%t: %q %v %v", whole, m.Content, id, of)
+		}
+	}
+}
+
+// An advisory of a dispatch says whose: a client's, or the one of a bridge.
+func TestADispatchIsToldOfWithItsConsumer(t *testing.T) {
+	for _, d := range []message.Destination{queueQ, topicNamed("T")} {
+		for _, bridge := range []bool{false, true} {
+			h := open(t, nil, asks(nil))
+			l := h.connect("l", "l", "", nil)
+			l.consume("l", topicNamed("ActiveMQ.Advisory.MessageDispatched.>"))
+			g := h.connect("g", "g", "", nil)
+			var id message.ConsumerID
+			if bridge {
+				id = h.bridge("ID:p", d, &bridgeEnd{})
+			} else {
+				id = g.consume("g", d)
+			}
+			g.produce("g", d, 1)
+			h.turn()
+			if len(l.heard) != 1 {
+				t.Fatalf("%v, bridge %t: %d told", d, bridge, len(l.heard))
+			}
+			who, _ := l.heard[0].Property("consumerId")
+			what, _ := l.heard[0].Property("orignalMessageId")
+			where, _ := l.heard[0].Property("orignalDestination")
+			of := l.heard[0].Data.(*message.Message)
+			if who != id.String() || what != of.ID.String() || where != d.String() || of.Content != nil {
+				t.Errorf("%v, bridge %t: %v %v %v %q", d, bridge, who, what, where, of.Content)
+			}
+		}
+	}
+}
+
+// One consumer may listen to a queue and to what is told of it, and ask for each message.
+func TestADispatchIsToldToItsOwnConsumer(t *testing.T) {
+	for _, prefetch := range []int32{0, 1, 10} {
+		h := open(t, nil, asks(nil))
+		g := h.connect("g", "g", "", nil)
+		both := message.Destination{Kind: message.Queue,
+			Name: "q,topic://ActiveMQ.Advisory.MessageDispatched.Queue.q"}
+		c := g.window("g", both, prefetch, "")
+		for n := range int64(3) {
+			g.produce("g", queueQ, n+1)
+		}
+		for acked := 0; acked < 6; {
+			if prefetch == 0 {
+				g.do(&message.MessagePull{Consumer: c, Destination: both, Timeout: -1})
+			}
+			h.turn()
+			count := len(g.got) - acked
+			if count == 0 {
+				t.Fatalf("prefetch %d: only %d came", prefetch, acked)
+			}
+			acked += count
+			last := g.got[acked-1]
+			g.do(&message.MessageAck{Consumer: c, Destination: g.from[last], Last: last,
+				HasLast: true, Count: int32(count), Type: message.StandardAck})
+		}
+		if len(g.got) != 6 || len(g.heard) != 3 {
+			t.Errorf("prefetch %d: %d came, %d of them told of", prefetch, len(g.got), len(g.heard))
 		}
 	}
 }

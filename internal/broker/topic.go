@@ -91,6 +91,7 @@ func (s *consumer) deliver(d *destination, name message.Destination, m *message.
 	if s.pull != nil {
 		s.pull.answered()
 	}
+	s.b.tellDispatched(d, s.info.ID, m)
 }
 
 // drainBacklog delivers what there is room for now.
