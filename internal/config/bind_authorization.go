@@ -9,6 +9,9 @@ import (
 	"hopwire/internal/message"
 )
 
+// everybody is who is in any group; at compatibility level 6 a user of no group is as well.
+const everybody = "*"
+
 // groupPrincipal is the Java class of groups.
 const groupPrincipal = "org.apache.activemq.jaas.GroupPrincipal"
 
@@ -69,11 +72,12 @@ func (b *builder) emptyGroups(n *bean, users *SimpleAuth) {
 	for _, u := range users.Users {
 		have = append(have, u.Groups...)
 	}
+	have = slices.DeleteFunc(have, func(g string) bool { return g == everybody })
 	slices.Sort(have)
 	have = slices.Compact(have)
 	told := map[string]bool{}
 	for _, g := range given(n) {
-		if g.text == "*" || slices.Contains(have, g.text) || told[g.text] {
+		if g.text == everybody || slices.Contains(have, g.text) || told[g.text] {
 			continue
 		}
 		told[g.text] = true
@@ -124,7 +128,7 @@ func (b *builder) rights(n *bean) *Rights {
 func roles(n *bean, right string) (names []string) {
 	for name := range strings.SplitSeq(n.text(right), ",") {
 		name = strings.TrimSpace(name)
-		if name == "*" || name != "" && n.text("groupClass") == groupPrincipal {
+		if name == everybody || name != "" && n.text("groupClass") == groupPrincipal {
 			names = append(names, name)
 		}
 	}

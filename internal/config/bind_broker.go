@@ -247,6 +247,9 @@ func (b *builder) simpleAuth(n *bean) *SimpleAuth {
 				user.Groups = append(user.Groups, g)
 			}
 		}
+		if len(user.Groups) == 0 && b.compat >= 6 {
+			user.Groups = []string{everybody}
+		}
 		switch {
 		case user.Name == "":
 			b.problem(u.pos, "<authenticationUser> without username")

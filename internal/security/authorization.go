@@ -9,7 +9,8 @@ import (
 	"hopwire/internal/policy"
 )
 
-// Roles are the groups that have a right. "*" among them is everybody who is in any group.
+// Roles are the groups that have a right. "*" among them is everybody who is in any group, be it
+// one of that name.
 type Roles []string
 
 func (r Roles) include(p *message.Principal) bool {

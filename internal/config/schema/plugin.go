@@ -104,7 +104,8 @@ var pluginElements = []*Element{
 var rightAttributes = []Attribute{
 	attr("groupClass", Text, "org.apache.activemq.jaas.GroupPrincipal", Honoured,
 		"another class has no members: users are in groups alone"),
-	attr("read", Text, "", Honoured, "who may consume and browse: groups by comma; * is any"),
+	attr("read", Text, "", Honoured, "who may consume and browse: groups by comma; * is "+
+		"any, and at level 6 a user of none as well"),
 	attr("write", Text, "", Honoured, "who may send"),
 	attr("admin", Text, "", Honoured, "who may make a destination that is not there, and remove it"),
 	attr("readACLs", Object, "", Refused, "use read"),
