@@ -1,8 +1,8 @@
 #!/bin/bash
 # deps.sh installs what lint and tests need and the Go toolchain cannot fetch by itself: Debian's
-# ActiveMQ 5.17 with a JDK, the Jakarta generation of the JMS client, the JMS conformance tests,
-# golangci-lint, govulncheck with its database, benchstat. Run as root on Debian; a second run finds everything there and takes a
-# second. What is not a Debian package goes to $HOPWIRE_CACHE (default ~/.cache/hopwire).
+# ActiveMQ 5.17 with a JDK, ActiveMQ 6.3, the Jakarta generation of the JMS client, the JMS
+# conformance tests, golangci-lint, govulncheck with its database, benchstat. Run as root on Debian;
+# a second run finds everything there and takes a second. What is not a Debian package goes to $HOPWIRE_CACHE (default ~/.cache/hopwire).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -73,6 +73,7 @@ vulndb() {
 
 packages
 jars jms6 "the Jakarta JMS client"
+jars activemq6 "ActiveMQ 6.3"
 jars joram "the JMS conformance tests"
 tools
 vulndb

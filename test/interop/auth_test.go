@@ -45,7 +45,7 @@ func TestABridgeLogsInAsItsUser(t *testing.T) {
 }
 
 func TestAWrongPasswordOfABridgeIsShownAndTriedAgain(t *testing.T) {
-	for _, k := range []broker.Kind{broker.ActiveMQ, broker.Hopwire} {
+	for _, k := range []broker.Kind{broker.ActiveMQ, broker.Hopwire, broker.ActiveMQ6} {
 		t.Run(k.String(), func(t *testing.T) {
 			b := guarded(t, k, "b", nil, "")
 			a := guarded(t, broker.Hopwire, "a", b, `userName="net" password="wrong"`)

@@ -2,7 +2,6 @@ package interop
 
 import (
 	"errors"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,19 +41,21 @@ const rights = `<simpleAuthenticationPlugin><users>` +
 // TestAJMSProgramIsRefusedAsByActiveMQ compares with transcripts as
 // TestAJMSProgramSeesWhatItSeesOfActiveMQ does.
 func TestAJMSProgramIsRefusedAsByActiveMQ(t *testing.T) {
-	for _, k := range []broker.Kind{broker.ActiveMQ, broker.Hopwire} {
-		t.Run(k.String(), func(t *testing.T) {
-			b := broker.Start(t, k, broker.Options{Persistent: true, Plugins: rights})
-			playAll(t, b, playGuarded, refusedScenarios)
-		})
-	}
+	o := broker.Options{Persistent: true, Plugins: rights}
+	eachKind(t, func(t *testing.T, k broker.Kind) {
+		playAll(t, broker.Start(t, k, o), playGuarded, refusedScenarios)
+	})
+	o.Compat = 6
+	t.Run("hopwire at level 6", func(t *testing.T) {
+		playAll(t, broker.Start(t, broker.Hopwire, o), playGuarded, refusedScenarios)
+	})
 }
 
 func playGuarded(p *program, s scenario) {
 	p.conn = p.user("alice", "")
 	s.play(p)
-	p.compare(filepath.Join("testdata", "authorization", strings.ReplaceAll(s.name, " ", "-")+".txt"),
-		false, unnamed.ReplaceAllString(strings.ReplaceAll(p.said.String(), p.name, "NAME"), "ID"))
+	p.compare("authorization", s,
+		unnamed.ReplaceAllString(strings.ReplaceAll(p.said.String(), p.name, "NAME"), "ID"))
 }
 
 // unnamed are the names of temporary destinations, and ids.

@@ -129,7 +129,7 @@ func TestWhatABridgesUserMayNotReadAtHomeStaysThere(t *testing.T) {
 }
 
 func TestABridgeThatMayNotHearOfDemandIsDegradedAndSaysWhy(t *testing.T) {
-	for _, k := range []broker.Kind{broker.ActiveMQ, broker.Hopwire} {
+	for _, k := range []broker.Kind{broker.ActiveMQ, broker.Hopwire, broker.ActiveMQ6} {
 		t.Run(k.String(), func(t *testing.T) {
 			b := ruled(t, k, "b", fmt.Sprintf(bridgeRights, "bridges"), nil, "", "")
 			a := ruled(t, broker.Hopwire, "a", "", b, `remoteUserName="mute" remotePassword="p"`,

@@ -17,6 +17,7 @@ func TestWhatAClientHadBeforeAKillComesAsRedelivered(t *testing.T) {
 	}{
 		{broker.Hopwire, "", true},
 		{broker.ActiveMQ, "", false},
+		{broker.ActiveMQ6, "", false},
 		{broker.ActiveMQ, `<policyEntry queue=">" persistJMSRedelivered="true"/>`, true},
 	} {
 		name := c.kind.String()

@@ -2,11 +2,13 @@ package interop
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"hopwire/test/interop/broker"
 	"hopwire/test/interop/jms"
+	"hopwire/test/need"
 	"hopwire/test/wait"
 )
 
@@ -19,6 +21,9 @@ var lines = []struct {
 	{[3]broker.Kind{broker.Hopwire, broker.Hopwire, broker.ActiveMQ}, 0},
 	{[3]broker.Kind{broker.ActiveMQ, broker.Hopwire, broker.Hopwire}, 1},
 	{[3]broker.Kind{broker.Hopwire, broker.ActiveMQ, broker.Hopwire}, 2},
+	{[3]broker.Kind{broker.Hopwire, broker.Hopwire, broker.ActiveMQ6}, 0},
+	{[3]broker.Kind{broker.ActiveMQ6, broker.Hopwire, broker.Hopwire}, 1},
+	{[3]broker.Kind{broker.Hopwire, broker.ActiveMQ6, broker.Hopwire}, 2},
 }
 
 // TestSelectorsAtTheEndOfALine has consumers with selectors come and go two brokers away from the
@@ -27,6 +32,10 @@ func TestSelectorsAtTheEndOfALine(t *testing.T) {
 	for _, l := range lines {
 		for _, conduit := range []bool{true, false} {
 			t.Run(fmt.Sprint(l.brokers, " conduit ", conduit), func(t *testing.T) {
+				if slices.Contains(l.brokers[:], broker.ActiveMQ6) &&
+					(l.brokers[1] != broker.ActiveMQ6 || !conduit) {
+					need.Soak(t)
+				}
 				var on [3]*broker.Broker
 				for i := 2; i >= 0; i-- {
 					o := broker.Options{Name: string(rune('a' + i)), Persistent: true}

@@ -63,9 +63,10 @@ func root() string {
 func Missing() (lines []string) {
 	_, activemq := activeMQ()
 	_, jms6 := jars("jms6")
+	_, activemq6 := jars("activemq6")
 	_, joram := jars("joram")
 	for _, x := range [][2]string{{"Java", java()}, {"ActiveMQ", activemq}, {"JMS6", jms6},
-		{"Joram", joram}, {"Root", root()}} {
+		{"ActiveMQ6", activemq6}, {"Joram", joram}, {"Root", root()}} {
 		if x[1] != "" {
 			lines = append(lines, "need."+x[0]+": "+x[1])
 		}
@@ -94,6 +95,14 @@ func JMS6(t testing.TB) string {
 	t.Helper()
 	folder, why := jars("jms6")
 	require(t, "JMS6", why)
+	return folder
+}
+
+// ActiveMQ6 asks for Java and the jars of a real ActiveMQ 6.3 and returns their folder.
+func ActiveMQ6(t testing.TB) string {
+	t.Helper()
+	folder, why := jars("activemq6")
+	require(t, "ActiveMQ6", why)
 	return folder
 }
 
@@ -137,10 +146,13 @@ func ShortDir(t testing.TB) string {
 	return dir
 }
 
+// Soaks reports whether this is a long run: HOPWIRE_SOAK is set, as `make soak` does.
+func Soaks() bool { return os.Getenv("HOPWIRE_SOAK") != "" }
+
 // Soak asks for a long run: it skips, in CI too, unless HOPWIRE_SOAK is set, as `make soak` does.
 func Soak(t testing.TB) {
 	t.Helper()
-	if os.Getenv("HOPWIRE_SOAK") == "" {
+	if !Soaks() {
 		t.Skip("need.Soak: a long test; run it by: make soak")
 	}
 }

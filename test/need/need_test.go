@@ -48,6 +48,7 @@ func TestWhatIsMissingIsSkippedByNameAndFailsInCI(t *testing.T) {
 			t.Setenv("ACTIVEMQ_HOME", t.TempDir())
 		}},
 		{"JMS6", func(t testing.TB) { JMS6(t) }, noCache},
+		{"ActiveMQ6", func(t testing.TB) { ActiveMQ6(t) }, noCache},
 		{"Joram", func(t testing.TB) { Joram(t) }, noCache},
 	}
 	for _, tt := range tests {

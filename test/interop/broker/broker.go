@@ -21,13 +21,18 @@ import (
 // Kind is whose broker runs.
 type Kind int
 
-// The kinds of broker: Debian's ActiveMQ 5.17.2, and the hopwire binary of this tree.
+// The kinds of broker: Debian's ActiveMQ 5.17.2, the hopwire binary of this tree, and ActiveMQ
+// 6.3.1.
 const (
 	ActiveMQ Kind = iota
 	Hopwire
+	ActiveMQ6
 )
 
-func (k Kind) String() string { return [...]string{"activemq", "hopwire"}[k] }
+func (k Kind) String() string { return [...]string{"activemq", "hopwire", "activemq6"}[k] }
+
+// Real reports whether it is an ActiveMQ, of either line.
+func (k Kind) Real() bool { return k != Hopwire }
 
 // startTime and stopTime bound how long a broker may take to greet and to end by itself.
 const (
@@ -40,7 +45,7 @@ type Broker struct {
 	t    testing.TB
 	kind Kind
 	name string
-	real bool // Options.Bench
+	o    Options
 	port int
 	dir  string
 	run  *running
@@ -62,7 +67,7 @@ func Start(t testing.TB, k Kind, o Options) *Broker {
 	if o.Port == 0 {
 		o.Port = FreePort(t)
 	}
-	b := &Broker{t: t, kind: k, name: o.Name, real: o.Bench, port: o.Port, dir: t.TempDir()}
+	b := &Broker{t: t, kind: k, name: o.Name, o: o, port: o.Port, dir: t.TempDir()}
 	b.write("activemq.xml", o.render(o.Port, filepath.Join(b.dir, "data")))
 	t.Cleanup(func() {
 		b.Kill9()
@@ -87,6 +92,9 @@ func (b *Broker) Name() string { return b.name }
 
 // Kind is whose broker it is.
 func (b *Broker) Kind() Kind { return b.kind }
+
+// Newer reports whether it is of the line of ActiveMQ 6, or has its defaults.
+func (b *Broker) Newer() bool { return b.kind == ActiveMQ6 || b.o.Compat >= 6 }
 
 // Port is the port of its OpenWire listener; it stays the same over restarts.
 func (b *Broker) Port() int { return b.port }
@@ -160,6 +168,8 @@ func (b *Broker) Restart() {
 	switch b.kind {
 	case ActiveMQ:
 		cmd = b.activemq()
+	case ActiveMQ6:
+		cmd = b.activemq6()
 	case Hopwire:
 		cmd = b.hopwire()
 	default:

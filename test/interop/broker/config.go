@@ -18,6 +18,7 @@ type Options struct {
 	Plugins    string      // elements of <plugins>; the statistics plugin is always there
 	Elements   string      // more child elements of <broker>
 	Bench      bool        // as in production: a JVM with 1 GiB and all its compilers, no assertions
+	Compat     int         // of hopwire: --compat; by default it is not given
 	Config     string      // a whole activemq.xml instead; {port} and {data} are filled in
 }
 

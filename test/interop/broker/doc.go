@@ -1,5 +1,5 @@
-// Package broker runs broker processes for tests: a real ActiveMQ 5.17 or the hopwire binary, from
-// the same activemq.xml, so that a scenario can be played with either on each side.
+// Package broker runs broker processes for tests: a real ActiveMQ 5.17 or 6.3 or the hopwire
+// binary, from the same activemq.xml, so that a scenario can be played with each on each side.
 //
 //	b := broker.Start(t, broker.ActiveMQ, broker.Options{Name: "b"})
 //	a := broker.Start(t, broker.Hopwire, broker.Options{

@@ -18,7 +18,7 @@ var errNoCommand = errors.New("this tree has no cmd/hopwire")
 func (b *Broker) hopwire() *exec.Cmd {
 	b.t.Helper()
 	builder := buildTested
-	if b.real {
+	if b.o.Bench {
 		builder = buildPlain
 	}
 	binary, err := builder()
@@ -28,7 +28,11 @@ func (b *Broker) hopwire() *exec.Cmd {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	cmd := exec.Command(binary, "start", filepath.Join(b.dir, "activemq.xml"))
+	args := []string{"start"}
+	if b.o.Compat != 0 {
+		args = append(args, fmt.Sprintf("--compat=%d", b.o.Compat))
+	}
+	cmd := exec.Command(binary, append(args, filepath.Join(b.dir, "activemq.xml"))...)
 	cmd.Dir = b.dir
 	return cmd
 }
