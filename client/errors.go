@@ -34,7 +34,9 @@ var (
 
 // BrokerError is what a broker answered instead of doing what it was asked.
 type BrokerError struct {
-	Class   string // the Java class of the exception, e.g. "javax.jms.InvalidClientIDException"
+	// Class is the Java class of the exception, e.g. "javax.jms.InvalidClientIDException"; ActiveMQ 6
+	// says "jakarta.jms." instead of "javax.jms.".
+	Class   string
 	Message string
 }
 

@@ -15,7 +15,12 @@ import (
 )
 
 // kinds are the brokers that the rules are played with.
-var kinds = []broker.Kind{broker.ActiveMQ, broker.Hopwire}
+var kinds = []broker.Kind{broker.ActiveMQ, broker.Hopwire, broker.ActiveMQ6}
+
+// is reports whether the exception is of that class of JMS, by the name of either of its lines.
+func (e *BrokerError) is(class string) bool {
+	return e.Class == "javax.jms."+class || e.Class == "jakarta.jms."+class
+}
 
 // TestAgainstRealBrokers plays the rules of a client, one queue or topic each.
 func TestAgainstRealBrokers(t *testing.T) {
