@@ -10,7 +10,7 @@ build:
 
 test:
 	@go run ./test/need/missing
-	go test -timeout 15m ./...
+	go test -timeout 20m ./...
 
 race:
 	go test -race -tags invariants -short -shuffle on -timeout 10m $(core)
@@ -30,7 +30,7 @@ sim:
 	go test -count 1 -timeout 15m ./internal/sim/... ./test/network/...
 
 interop:
-	go test -count 1 -timeout 15m ./test/interop/...
+	go test -count 1 -timeout 20m ./test/interop/...
 
 # ACTIVEMQ_SOURCES names a checkout of ActiveMQ: docs/compatibility.md.
 unittests:
