@@ -50,6 +50,13 @@ func (a Advisory) For(d *Destination) *Destination {
 	if isTopic(d) {
 		family = ".Topic."
 	}
+	switch temp := d.Type == openwire.TypeTempQueue || d.Type == openwire.TypeTempTopic; a {
+	case AdvisoryConsumer, AdvisoryProducer, AdvisoryExpired, AdvisoryNoConsumer, AdvisoryDeadLetter:
+	default:
+		if temp {
+			family = ".Temp" + family[1:]
+		}
+	}
 	name := strings.ReplaceAll(d.PhysicalName, ",", "&sbquo;")
 	return Topic(advisoryPrefix + string(a) + family + name)
 }
