@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"hopwire/openwire"
@@ -10,14 +11,18 @@ import (
 // Browser looks at the messages of a queue without taking them.
 type Browser struct{ consumer *Consumer }
 
-// Browser starts to browse a queue. It sees the messages that are there about now, as far as the
-// broker's limits for browsers allow. Of the consumer options WithSelector and WithPrefetchSize
-// make sense.
+// Browser starts to browse a queue; a topic is an error. It sees the messages that are there about
+// now, as far as the broker's limits for browsers allow. Of the consumer options WithSelector and
+// WithPrefetchSize make sense.
 func (s *Session) Browser(ctx context.Context, queue *Destination, opts ...ConsumerOption,
 ) (*Browser, error) {
 	k, err := s.newConsumer(queue, true, opts)
 	if err != nil {
 		return nil, err
+	}
+	if isTopic(k.info.Destination) {
+		return nil, fmt.Errorf("browser of %s: only queues can be browsed",
+			FormatDestination(k.info.Destination))
 	}
 	if k.info.PrefetchSize == 0 {
 		k.info.PrefetchSize = 1 // a browser is never asked for by pulls

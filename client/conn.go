@@ -29,7 +29,8 @@ type Conn struct {
 	link      *link         // nil while there is none
 	up        chan struct{} // closed when link is there
 	epoch     int           // counts links; what was dispatched on an older one is stale
-	ending    bool          // Close was called
+	closing   bool          // Close was called
+	ending    bool          // and the connection was removed at the broker
 	err       error         // why the connection is over
 	broker    *openwire.BrokerInfo
 	commands  int32
@@ -52,6 +53,7 @@ type Conn struct {
 type call struct {
 	cmd  openwire.Command
 	kind callKind
+	open func() error // why who sent it is closed; nil if only the connection sends such commands
 	done func(answer openwire.DataStructure, err error)
 }
 
@@ -166,11 +168,12 @@ func (c *Conn) Close(ctx context.Context) error {
 	if c.caller == me {
 		groups = groups[:1]
 	}
-	over := c.ending || c.goneLocked()
+	over := c.closing || c.goneLocked()
 	if over {
 		c.mu.Unlock()
 		return wait(ctx, groups)
 	}
+	c.closing = true
 	sessions := append([]*Session(nil), c.sessions...)
 	c.mu.Unlock()
 	var err error
@@ -216,19 +219,22 @@ func goroutine() string {
 
 // leave removes the connection at the broker, if there is a link, and closes the link.
 func (c *Conn) leave(ctx context.Context) error {
+	answer := make(chan error, 1)
 	c.mu.Lock()
-	c.ending = true
 	l := c.link
+	_, err := c.callLocked(&openwire.RemoveInfo{
+		ObjectID: c.id, LastDeliveredSequenceID: -1,
+	}, callNeedless, func(_ openwire.DataStructure, err error) { answer <- err })
+	// The broker refuses what comes behind that, so it is to be the last: sessions that were opened
+	// meanwhile end with it.
+	c.ending = true
+	for _, s := range c.sessions {
+		s.endLocked(ErrClosed)
+	}
 	c.mu.Unlock()
 	if l == nil {
 		return nil
 	}
-	answer := make(chan error, 1)
-	c.mu.Lock()
-	_, err := c.callLocked(&openwire.RemoveInfo{
-		ObjectID: c.id, LastDeliveredSequenceID: -1,
-	}, callNeedless, func(_ openwire.DataStructure, err error) { answer <- err })
-	c.mu.Unlock()
 	if err == nil {
 		select {
 		case err = <-answer:
@@ -384,6 +390,9 @@ func (c *Conn) overLocked() error {
 
 // sendLocked writes a command that is not answered; without a link it does nothing.
 func (c *Conn) sendLocked(cmd openwire.Command) error {
+	if c.ending {
+		return c.overLocked()
+	}
 	c.commands++
 	cmd.Base().CommandID = c.commands
 	if c.link == nil {
@@ -395,37 +404,47 @@ func (c *Conn) sendLocked(cmd openwire.Command) error {
 // callLocked writes a command that is answered.
 func (c *Conn) callLocked(cmd openwire.Command, kind callKind,
 	done func(openwire.DataStructure, error),
-) (id int32, err error) {
+) (*call, error) {
 	cmd.Base().ResponseRequired = true
-	if err = c.sendLocked(cmd); err != nil {
-		return 0, err
+	if err := c.sendLocked(cmd); err != nil {
+		return nil, err
 	}
-	id = cmd.Base().CommandID
-	c.pending[id] = &call{cmd: cmd, kind: kind, done: done}
-	return id, nil
+	k := &call{cmd: cmd, kind: kind, done: done}
+	c.pending[cmd.Base().CommandID] = k
+	return k, nil
 }
 
-// request sends a command and waits for its answer. changed, if not nil, is called with mu held
-// when the command is written.
-func (c *Conn) request(ctx context.Context, cmd openwire.Command, changed func(),
+// request sends a command and waits for its answer. open and changed are called with mu held, if
+// they are not nil: open before the command is written, and before it is written again, and what is
+// closed writes nothing; changed when it is written.
+func (c *Conn) request(ctx context.Context, cmd openwire.Command, open func() error,
+	changed func(),
 ) (openwire.DataStructure, error) {
 	type result struct {
 		answer openwire.DataStructure
 		err    error
 	}
 	results := make(chan result, 1)
-	var id int32
-	err := c.withLink(ctx, func(*link) (err error) {
-		id, err = c.callLocked(cmd, callAgain, func(answer openwire.DataStructure, err error) {
+	err := c.withLink(ctx, func(*link) error {
+		if open != nil {
+			if err := open(); err != nil {
+				return err
+			}
+		}
+		k, err := c.callLocked(cmd, callAgain, func(answer openwire.DataStructure, err error) {
 			if err == nil {
 				err = answerError(answer)
 			}
 			results <- result{answer, err}
 		})
-		if err == nil && changed != nil {
+		if err != nil {
+			return err
+		}
+		k.open = open
+		if changed != nil {
 			changed()
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -435,16 +454,17 @@ func (c *Conn) request(ctx context.Context, cmd openwire.Command, changed func()
 		return r.answer, r.err
 	case <-ctx.Done():
 		c.mu.Lock()
-		delete(c.pending, id)
+		delete(c.pending, cmd.Base().CommandID)
 		c.mu.Unlock()
 		return nil, ctx.Err()
 	}
 }
 
 // undoLocked takes back what a request asked for that failed although it was written, unless the
-// broker refused it. Without a link there is nothing to take back: it is not asked for again.
+// broker refused it. Without a link there is nothing to take back: it is not asked for again. Nor
+// is there behind the end of the connection, which takes back all.
 func (c *Conn) undoLocked(cause error, cmd openwire.Command) error {
-	if _, refused := errors.AsType[*BrokerError](cause); refused || c.link == nil {
+	if _, refused := errors.AsType[*BrokerError](cause); refused || c.link == nil || c.ending {
 		return nil
 	}
 	return c.sendLocked(cmd)

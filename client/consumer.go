@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,12 +180,8 @@ func (k *Consumer) register(ctx context.Context) error {
 		ConnectionID: c.id.Value, SessionID: s.info.SessionID.Value, Value: s.nextChild,
 	}
 	k.info.ConsumerID = &id
-	err := s.err
 	c.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	_, err = c.request(ctx, k.info, func() {
+	_, err := c.request(ctx, k.info, func() error { return cmp.Or(s.err, k.err) }, func() {
 		s.consumers = append(s.consumers, k)
 		c.consumers[id] = k
 	})

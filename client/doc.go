@@ -26,6 +26,14 @@
 // returns ErrInDoubt: it may have taken place. A transaction whose received messages
 // did not come again is rolled back with ErrRolledBack.
 //
+// # Redelivery and lost links
+//
+// Redelivery.Maximum is compared with what the broker counts, as ActiveMQ's JMS client does: not
+// calls of a handler but deliveries that ended without an acknowledgement, of which a lost link is
+// one for every message that was sent ahead, shown to the program or not. A handler that fails
+// while links are lost again and again so has fewer tries than Maximum. A small prefetch
+// (WithPrefetchSize) lets a lost link count for fewer messages, and Maximum -1 counts nothing.
+//
 // # Slow consumers
 //
 // A broker with a slowConsumerStrategy ends consumers that it finds slow. Receive returns

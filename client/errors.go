@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 
 	"hopwire/internal/transport"
 	"hopwire/openwire"
@@ -40,12 +41,18 @@ type BrokerError struct {
 	Message string
 }
 
-// Error is the broker's message, or the class if it sent none.
+// Error is the broker's message, or the class if it sent none. The exception about a destination
+// that is not there has no text but its name.
 func (e *BrokerError) Error() string {
-	if e.Message == "" {
+	switch {
+	case e.Message == "":
 		return "broker: " + e.Class
+	case !strings.HasSuffix(e.Class, ".DestinationDoesNotExistException"):
+		return "broker: " + e.Message
+	case strings.HasPrefix(e.Message, "temp-"):
+		return "broker: no such temporary destination: " + e.Message
 	}
-	return "broker: " + e.Message
+	return "broker: no such destination: " + e.Message
 }
 
 func brokerError(t *openwire.Throwable) error {

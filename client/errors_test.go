@@ -2,10 +2,12 @@ package client
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"hopwire/openwire"
 )
@@ -93,5 +95,71 @@ func TestAPortThatIsNoBrokersIsTold(t *testing.T) {
 		}
 		l.Close()
 		<-done
+	}
+}
+
+// What a broker answers about a destination that is not there is its name and nothing else.
+func TestARefusalSaysWhatIsWrong(t *testing.T) {
+	const gone = "org.apache.activemq.DestinationDoesNotExistException"
+	for _, c := range []struct{ class, text, want string }{
+		{gone, "temp-queue://ID:a:1", "broker: no such temporary destination: temp-queue://ID:a:1"},
+		{gone, "temp-topic://ID:a:1", "broker: no such temporary destination: temp-topic://ID:a:1"},
+		{gone, "queue://A", "broker: no such destination: queue://A"},
+		{gone, "", "broker: " + gone},
+		{"javax.jms.InvalidDestinationException", "no name", "broker: no name"},
+	} {
+		e := &BrokerError{c.class, c.text}
+		if e.Error() != c.want {
+			t.Errorf("%s, want %s", e, c.want)
+		}
+	}
+}
+
+// An option that means nothing where it is given is an error, and one that says what to do instead.
+func TestAnOptionThatHasNoEffectIsRefused(t *testing.T) {
+	b := newScript(t)
+	c, p := b.dialed(b.uri())
+	s, q := p.produce(c, AutoAck)
+	_, free := p.produce(c, AutoAck)
+	free.info.Destination = nil
+	making := func(o SendOption) func() error {
+		return func() error { _, err := s.Producer(bound(t), Queue("Q"), o); return err }
+	}
+	sending := func(q *Producer, m *Message, o ...SendOption) func() error {
+		return func() error {
+			err := q.Send(bound(t), m, o...)
+			if later := q.SendAsync(bound(t), m, nil, o...); fmt.Sprint(later) != fmt.Sprint(err) {
+				t.Errorf("SendAsync gives %v, Send %v", later, err)
+			}
+			return err
+		}
+	}
+	browsing := func(d *Destination) func() error {
+		return func() error { _, err := s.Browser(bound(t), d); return err }
+	}
+	addressed := NewText("x")
+	addressed.Destination = Queue("Q")
+	const own = "send: Window and WindowBytes are for Session.Producer"
+	const nowhere = "send: no destination: give one to Session.Producer, or by client.To to Send," +
+		" which does not read the Destination of the Message"
+	for _, x := range []struct {
+		want string
+		does func() error
+	}{
+		{"Window 0; it is at least 1", making(Window(0))},
+		{"Window -3; it is at least 1", making(Window(-3))},
+		{"WindowBytes -1; 0 is no limit", making(WindowBytes(-1))},
+		{"TTL -1s; 0 is never", making(TTL(-time.Second))},
+		{"TTL -1s; 0 is never", sending(q, NewText("x"), TTL(-time.Second))},
+		{own, sending(q, NewText("x"), Window(1000))},
+		{own, sending(q, NewText("x"), WindowBytes(0))},
+		{nowhere, sending(free, addressed)},
+		{"browser of topic://T: only queues can be browsed", browsing(Topic("T"))},
+		{"browser of temp-topic://T: only queues can be browsed",
+			browsing(&Destination{Type: openwire.TypeTempTopic, PhysicalName: "T"})},
+	} {
+		if err := x.does(); err == nil || err.Error() != x.want {
+			t.Errorf("%v, want %s", err, x.want)
+		}
 	}
 }

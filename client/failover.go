@@ -227,9 +227,17 @@ func (c *Conn) restoreLocked() []openwire.Command {
 	}
 	waiting := make([]openwire.Command, 0, len(c.pending))
 	for id, k := range c.pending {
-		if !sent[id] {
-			waiting = append(waiting, k.cmd)
+		if sent[id] {
+			continue
 		}
+		if k.open != nil {
+			if err := k.open(); err != nil { // the new link knows nothing of what sent it
+				delete(c.pending, id)
+				k.done(nil, err)
+				continue
+			}
+		}
+		waiting = append(waiting, k.cmd)
 	}
 	slices.SortFunc(waiting, func(a, b openwire.Command) int {
 		return cmp.Compare(a.Base().CommandID, b.Base().CommandID)

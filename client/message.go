@@ -13,7 +13,9 @@ import (
 const inflateLimit = 100 << 20
 
 // Message is a message to send or one that was received. Send fills in ID, Destination, Persistent,
-// Priority, Timestamp and Expiration. The same Message may be sent again.
+// Priority, Timestamp and Expiration, as in JMS: what they held is not read. Say them by the
+// producer, To, Persistent, NonPersistent, Priority, TTL and NoTimestamp. The same Message may be
+// sent again, and so may one that was received.
 type Message struct {
 	ID            string // JMSMessageID
 	Destination   *Destination

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type sendOptions struct {
 	ttl         time.Duration
 	window      int
 	windowBytes int32
+	windowed    bool // one of both is given
 	noTimestamp bool
 	err         error
 }
@@ -29,7 +31,8 @@ type sendOptions struct {
 // for one.
 type SendOption func(*sendOptions)
 
-// To is the destination of a message of a producer that has none itself.
+// To is the destination of a message of a producer that has none itself. The Destination of the
+// Message is none: it says where the message was sent last.
 func To(d *Destination) SendOption { return func(o *sendOptions) { o.to = d } }
 
 // Persistent sends messages that survive the broker's end; this is the default.
@@ -49,7 +52,14 @@ func Priority(p int) SendOption {
 }
 
 // TTL is the time after which a message expires; 0, the default, is never.
-func TTL(d time.Duration) SendOption { return func(o *sendOptions) { o.ttl = d } }
+func TTL(d time.Duration) SendOption {
+	return func(o *sendOptions) {
+		if d < 0 {
+			o.err = fmt.Errorf("TTL %v; 0 is never", d)
+		}
+		o.ttl = d
+	}
+}
 
 // NoTimestamp leaves the timestamp of messages to the broker; such messages do not expire.
 func NoTimestamp() SendOption { return func(o *sendOptions) { o.noTimestamp = true } }
@@ -57,12 +67,24 @@ func NoTimestamp() SendOption { return func(o *sendOptions) { o.noTimestamp = tr
 // Window is how many messages of SendAsync may be unconfirmed, 1000 by default, at least 1. It is
 // for Session.Producer only.
 func Window(messages int) SendOption {
-	return func(o *sendOptions) { o.window = max(messages, 1) }
+	return func(o *sendOptions) {
+		if messages < 1 {
+			o.err = fmt.Errorf("Window %d; it is at least 1", messages)
+		}
+		o.window, o.windowed = messages, true
+	}
 }
 
 // WindowBytes is how many bytes of messages that are sent without confirmation a broker lets a
 // producer have under way; 0, the default, is no limit. It is for Session.Producer only.
-func WindowBytes(n int32) SendOption { return func(o *sendOptions) { o.windowBytes = n } }
+func WindowBytes(n int32) SendOption {
+	return func(o *sendOptions) {
+		if n < 0 {
+			o.err = fmt.Errorf("WindowBytes %d; 0 is no limit", n)
+		}
+		o.windowBytes, o.windowed = n, true
+	}
+}
 
 // Producer sends messages to one destination, or each message to its own.
 type Producer struct {
@@ -91,6 +113,7 @@ func (s *Session) Producer(ctx context.Context, d *Destination, opts ...SendOpti
 	if p.defaults.err != nil {
 		return nil, p.defaults.err
 	}
+	p.defaults.windowed = false // of a send it would be
 	p.info = &openwire.ProducerInfo{
 		DispatchAsync: s.conn.settings.dispatchAsync, WindowSize: p.defaults.windowBytes,
 	}
@@ -106,12 +129,8 @@ func (s *Session) Producer(ctx context.Context, d *Destination, opts ...SendOpti
 	p.info.ProducerID = &openwire.ProducerId{
 		ConnectionID: c.id.Value, SessionID: s.info.SessionID.Value, Value: s.nextChild,
 	}
-	err := s.err
 	c.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	_, err = c.request(ctx, p.info, func() {
+	_, err := c.request(ctx, p.info, func() error { return cmp.Or(s.err, p.err) }, func() {
 		s.producers = append(s.producers, p)
 		c.producers[*p.info.ProducerID] = p
 	})
@@ -168,7 +187,7 @@ func (p *Producer) Send(ctx context.Context, m *Message, opts ...SendOption) err
 	if err != nil {
 		return err
 	}
-	_, err = c.request(ctx, w, func() {})
+	_, err = c.request(ctx, w, p.whyClosedLocked, nil)
 	return err
 }
 
@@ -196,16 +215,20 @@ func (p *Producer) SendAsync(ctx context.Context, m *Message, confirmed func(err
 			if err := p.enlistLocked(w); err != nil {
 				return err
 			}
-			_, err := c.callLocked(w, callAgain, func(answer openwire.DataStructure, err error) {
+			k, err := c.callLocked(w, callAgain, func(answer openwire.DataStructure, err error) {
 				if err == nil {
 					err = answerError(answer)
 				}
 				p.confirmedLocked(confirmed, err)
 			})
-			if err == nil && p.session.mode == Transacted {
+			if err != nil {
+				return err
+			}
+			k.open = p.whyClosedLocked
+			if p.session.mode == Transacted {
 				p.session.noteLocked(w)
 			}
-			return err
+			return nil
 		})
 	}
 	if err != nil {
@@ -322,6 +345,9 @@ func (p *Producer) takeWindow(ctx context.Context, bytes int64) (giveBack func()
 	}, err
 }
 
+// whyClosedLocked is nil while the producer is open.
+func (p *Producer) whyClosedLocked() error { return p.err }
+
 // enlistLocked puts a message into the session's transaction if it has one.
 func (p *Producer) enlistLocked(w *openwire.Message) error {
 	if p.err != nil {
@@ -345,13 +371,16 @@ func (p *Producer) options(opts []SendOption) (sendOptions, error) {
 	switch {
 	case o.err != nil:
 		return o, o.err
+	case o.windowed:
+		return o, fmt.Errorf("send: Window and WindowBytes are for Session.Producer")
 	case p.info.Destination != nil && o.to == nil:
 		o.to = p.info.Destination
 	case p.info.Destination != nil && *o.to != *p.info.Destination:
 		return o, fmt.Errorf("send to %s: the producer is for %s; make one without a destination",
 			FormatDestination(o.to), FormatDestination(p.info.Destination))
 	case o.to == nil:
-		return o, fmt.Errorf("send: neither the producer nor the message has a destination")
+		return o, fmt.Errorf("send: no destination: give one to Session.Producer, or by client.To to" +
+			" Send, which does not read the Destination of the Message")
 	}
 	return o, nil
 }

@@ -57,7 +57,7 @@ func (k *Consumer) pullOnce(ctx context.Context) (*Message, error) {
 				over = len(k.queue) == 0
 				return nil
 			}
-			if asked {
+			if asked || k.goneLocked() {
 				return nil
 			}
 			asked, nulls = true, k.nulls

@@ -125,6 +125,12 @@ func (s *Session) Close(ctx context.Context) error {
 	if s.err != nil {
 		return err
 	}
+	if tx := s.tx; tx != nil { // a send beside the closing began it
+		s.tx = nil
+		err = errors.Join(err, c.sendLocked(&openwire.TransactionInfo{
+			ConnectionID: c.id, TransactionID: tx.id, Type: openwire.TransactionRollback,
+		}))
+	}
 	err = errors.Join(err, c.sendLocked(&openwire.RemoveInfo{
 		ObjectID: s.info.SessionID, LastDeliveredSequenceID: -1,
 	}))
@@ -180,7 +186,7 @@ func (s *Session) endLocked(err error) {
 
 // interruptLocked makes everything that was dispatched stale.
 func (s *Session) interruptLocked() {
-	for _, k := range s.consumers {
+	for _, k := range slices.Clone(s.consumers) { // a browser ends
 		k.interruptLocked()
 	}
 	for _, p := range s.producers {

@@ -17,7 +17,7 @@ type Prefetch struct {
 
 // Redelivery is what happens with a message after a rollback, a Recover, or an error of a handler.
 // The client keeps the message and delivers it again after a delay; once it was redelivered Maximum
-// times, the broker is told to take it to the dead letter queue.
+// times, lost links included, the broker is told to take it to the dead letter queue.
 type Redelivery struct {
 	Maximum     int           // redeliveries before the dead letter queue, 6; -1 is no limit
 	Initial     time.Duration // before the first redelivery, 1 s; 0 is at once

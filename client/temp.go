@@ -24,7 +24,7 @@ func (c *Conn) RemoveDestination(ctx context.Context, d *Destination) error {
 func (c *Conn) changeDestination(ctx context.Context, d *Destination, op byte) error {
 	_, err := c.request(ctx, &openwire.DestinationInfo{
 		ConnectionID: c.id, Destination: d, OperationType: op,
-	}, nil)
+	}, nil, nil)
 	return err
 }
 
@@ -48,7 +48,7 @@ func (c *Conn) temp(ctx context.Context, kind byte) (*Destination, error) {
 		ConnectionID: c.id, Destination: d, OperationType: openwire.DestinationAdd,
 	}
 	made := false
-	_, err := c.request(ctx, info, func() {
+	_, err := c.request(ctx, info, nil, func() {
 		made = true
 		c.temps = append(c.temps, info)
 	})
@@ -76,7 +76,7 @@ func (c *Conn) dropTempLocked(d *Destination, cause error) error {
 func (c *Conn) DeleteTemp(ctx context.Context, d *Destination) error {
 	_, err := c.request(ctx, &openwire.DestinationInfo{
 		ConnectionID: c.id, Destination: d, OperationType: openwire.DestinationRemove,
-	}, nil)
+	}, nil, nil)
 	if err == nil {
 		c.mu.Lock()
 		c.forgetTempLocked(d)
@@ -96,6 +96,6 @@ func (c *Conn) forgetTempLocked(d *Destination) {
 func (c *Conn) Unsubscribe(ctx context.Context, name string) error {
 	_, err := c.request(ctx, &openwire.RemoveSubscriptionInfo{
 		ConnectionID: c.id, SubscriptionName: name, ClientID: c.info.ClientID,
-	}, nil)
+	}, nil, nil)
 	return err
 }
