@@ -266,6 +266,10 @@ func TestURIs(t *testing.T) {
 		{"tcp://h:70000", `"70000" is no port`},
 		{"tcp://h h:1", `"h h" is no host`},
 		{"tcp://[::1:1", "brackets"},
+		{"tcp://a:61616,tcp://b:61617", "one address stands here; several are a list in parentheses," +
+			" as in failover:(tcp://a:61616,tcp://b:61616)"},
+		{"tcp://a,b", "failover:(tcp://a"},
+		{"tcp://a:1?jms.userName=x,tcp://b:2", "failover:(tcp://a"},
 		{"failover:(tcp://a:1,b:2)", `"b:2": no tcp:// in front`},
 		{"static:(tcp://a:1)", `scheme "static"; use tcp://host:port`},
 		{"tcp://h:1?keepAlive=x", `option keepAlive: "x" is neither true nor false`},

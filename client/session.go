@@ -109,7 +109,10 @@ func (s *Session) Close(ctx context.Context) error {
 	open := s.tx != nil
 	c.mu.Unlock()
 	if open {
-		err = errors.Join(err, s.abandon(ctx))
+		lost := s.abandon(ctx)
+		if _, gone := errors.AsType[*BrokerError](lost); !gone { // else it was rolled back before
+			err = errors.Join(err, lost)
+		}
 	}
 	for _, k := range consumers {
 		c.mu.Lock()

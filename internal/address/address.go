@@ -27,11 +27,17 @@ type Address struct {
 	User   bool   // a user stands before the host; nobody reads it
 }
 
+var errSeveral = errors.New("one address stands here; several are a list in parentheses, as in" +
+	" failover:(tcp://a:61616,tcp://b:61616)")
+
 // Split takes a URI apart that is no list. The error says what is wrong and what to write, and
 // leaves it to the caller to show the URI (see Shown).
 func Split(text string) (Address, error) {
 	text, query, _ := strings.Cut(strings.TrimSpace(text), "?")
 	a := Address{Query: query}
+	if strings.Contains(query, ",tcp://") {
+		return a, errSeveral
+	}
 	scheme, rest, found := strings.Cut(text, ":")
 	_, notPort := strconv.Atoi(rest)
 	switch {
@@ -95,6 +101,8 @@ func (a *Address) read(text string) error {
 		a.Host = text[1 : len(text)-1]
 	case strings.ContainsAny(text, "[]"):
 		return wrong("it has brackets that do not match, as in tcp://[::1]:61616")
+	case strings.Contains(text, ","):
+		return errSeveral
 	case strings.Count(text, ":") > 1:
 		return wrong("an IPv6 address stands in brackets, as in tcp://[::1]:61616")
 	default:

@@ -29,7 +29,7 @@ func TestAddressesAreTakenApart(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "it is empty", "?x=y": "it is empty", "h": "no tcp://", "h:61616": "no tcp://",
 		"10.0.0.1:1": "no tcp://", "tcp://h:": "no port", "tcp://h:65536": "no port",
-		"tcp://a:1,b:2": "brackets", "tcp://h h": "no host", "tcp://[h": "brackets",
+		"tcp://a:1,b:2": "a list in parentheses", "tcp://h h": "no host", "tcp://[h": "brackets",
 	} {
 		if got, err := Split(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %q", text, got, err, want)

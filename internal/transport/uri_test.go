@@ -35,6 +35,7 @@ func TestUrisThatCannotWorkSayWhy(t *testing.T) {
 		"tcp://:1":               "no host",
 		"tcp://h h:1":            `"h h" is no host`,
 		"tcp://::1:61616":        "an IPv6 address stands in brackets",
+		"tcp://a:1,tcp://b:2":    "one address stands here; several are a list in parentheses",
 		"tcp://[::1:61616":       "brackets that do not match",
 		"tcp://u:secret@h:x":     `uri "tcp://h:...": what stands behind the host's colon is no port`,
 		"tcp://h:port":           `"tcp://h:..."`,
