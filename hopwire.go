@@ -88,7 +88,10 @@ func Load(path string, o Options) (*Setup, error) {
 	return newSetup(c, o)
 }
 
-// Parse is Load for a text; path is its name in messages, and where relative paths in it begin.
+// Parse is Load for a text; path is its name in messages. In path's folder begin property files
+// that the text names by relative paths, and of it ${activemq.conf}, ${activemq.base} and
+// ${activemq.data} are made. A relative dataDirectory begins in the working folder, see
+// Setup.Folder.
 func Parse(path, text string, o Options) (*Setup, error) {
 	c, err := config.Parse(path, []byte(text), o.config())
 	if err != nil {

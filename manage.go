@@ -7,10 +7,16 @@ import (
 	"hopwire/internal/manage"
 )
 
-// What a broker tells of itself: the JSON that its control socket speaks has the same names. Times
-// are in milliseconds, sizes in messages unless they end in Bytes.
+// What a broker tells of itself: the JSON of hopwire status --json has the same names, which
+// docs/operations.md explains ("The names in --json"). Times are in milliseconds, sizes in messages
+// unless they end in Bytes. The fields are shown by
+//
+//	go doc hopwire/internal/manage.Status
+//
+// and so on: a program names the types by those here.
 type (
-	// Status is a broker at one moment: Broker.Status.
+	// Status is a broker at one moment: Broker.Status. go doc hopwire/internal/manage.Status shows
+	// its fields.
 	Status = manage.Status
 	// List is a slice that is [] in JSON when it is empty.
 	List[T any] = manage.List[T]

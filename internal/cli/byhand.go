@@ -27,7 +27,7 @@ type forceFlag struct {
 type purgeCommand struct {
 	brokerFlag
 	forceFlag
-	Queue string `arg:"" name:"queue" help:"The queue."`
+	Queue string `arg:"" name:"destination" help:"${purgeDest}"`
 }
 
 // Run drops what waits in a queue; of a topic what its durable subscriptions keep and cannot be

@@ -176,6 +176,15 @@ func (o *output) lost() error {
 
 var notHere = regexp.MustCompile(`^unknown flag (-b|--broker|--pid)\b`)
 
+var tooMuch = regexp.MustCompile(`^unexpected argument (.*)$`)
+
+// asking are the commands that ask brokers of this machine, and what they take beside options.
+var asking = map[string]string{
+	"status": "no argument", "transactions": "no argument", "explain": "one destination",
+	"purge": "one destination", "delete": "one destination",
+	"remove-durable": "a client id and a name",
+}
+
 var belowZero = regexp.MustCompile(`^(--\w+): expected (?:int|time) value but got "(-\d\w*)"`)
 
 // dialling are the commands that connect as a client, by an address and not by a broker's name.
@@ -187,6 +196,10 @@ func inOurWords(err error, verb string) error {
 	if slices.Contains(dialling, verb) && notHere.MatchString(err.Error()) {
 		return usageError{verb + " takes --brokerUrl, the address of a broker;" +
 			" -b, --broker and --pid are for commands that ask brokers of this machine"}
+	}
+	if parts := tooMuch.FindStringSubmatch(err.Error()); parts != nil && asking[verb] != "" {
+		return usageError{fmt.Sprintf("unexpected argument %s: %s takes %s; --broker NAME says which"+
+			" broker is asked", parts[1], verb, asking[verb])}
 	}
 	if parts := belowZero.FindStringSubmatch(err.Error()); parts != nil {
 		return usageError{fmt.Sprintf("%s %s; it may not be negative", parts[1], parts[2])}

@@ -30,6 +30,8 @@ type consumerCommand struct {
 	Threads     int    `name:"parallelThreads" default:"1" help:"Receivers at a time."`
 	BytesAsText yesNo  `name:"bytesAsText" help:"Show byte messages as text."`
 	Wait        span   `default:"3s" help:"${consumerWait}"`
+
+	made atomic.Bool // a consumer, and with it the queue
 }
 
 // Help tells kong the longer text.
@@ -103,7 +105,7 @@ func (c *consumerCommand) Run(ctx context.Context, s *streams) error {
 		return interruptedError{fmt.Sprintf("received %s from %s, of which %d are acknowledged",
 			plural.Of(all.Load(), "message"), client.FormatDestination(from), settled.Load())}
 	}
-	if all.Load() == 0 && there.lacks(from) {
+	if all.Load() == 0 && c.made.Load() && there.lacks(from) {
 		terminal.Fprintf(s.err, "%s was not there before this consumer%s\n",
 			client.FormatDestination(from), nearest(from.PhysicalName, there.names))
 	}
@@ -167,6 +169,7 @@ func (c *consumerCommand) receive(ctx context.Context, conn *client.Conn, from *
 	if err != nil {
 		return 0, 0, err
 	}
+	c.made.Store(true)
 	long, cancel := lingering(ctx)
 	defer cancel()
 	var last *client.Message

@@ -142,13 +142,25 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
+// telling prints what a broker says without having been asked.
+func telling(errOut io.Writer) func(error) {
+	return func(err error) { terminal.Fprintln(errOut, "hopwire:", err) }
+}
+
 // dial connects; the second result takes leave.
 func dial(ctx context.Context, uri, user, password, clientID string, errOut io.Writer,
+) (*client.Conn, func(), error) {
+	return dialTelling(ctx, uri, user, password, clientID, errOut, telling(errOut))
+}
+
+// dialTelling is dial that tells what a broker says without having been asked.
+func dialTelling(ctx context.Context, uri, user, password, clientID string, errOut io.Writer,
+	tell func(error),
 ) (*client.Conn, func(), error) {
 	w := &waits{out: errOut}
 	options := append(w.options(), client.WithErrorHandler(func(err error) {
 		if !errors.Is(err, client.ErrUnavailable) { // the end of the connection ends the command
-			terminal.Fprintln(errOut, "hopwire:", err)
+			tell(err)
 		}
 	}))
 	if user != "" || password != "" {

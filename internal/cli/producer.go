@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,9 @@ import (
 	"hopwire/internal/terminal"
 )
 
-// payloadLimit is how many bytes --payloadUrl may give, and a size may say.
-const payloadLimit = 100 << 20
+// payloadLimit is how many bytes --payloadUrl may give, and a size may say: a broker's frame is 100
+// MiB, if nobody says otherwise, and holds the headers as well.
+const payloadLimit = 100<<20 - 64<<10
 
 // pause waits between messages.
 func pause(ctx context.Context, d time.Duration) error {
@@ -60,13 +62,17 @@ type producerCommand struct {
 	asked  questions
 	open   atomic.Int64 // messages that are sent, or committed, and of which nothing was heard
 	undone atomic.Int64 // messages that were sent in a transaction that was not committed
+	heard  refusals     // of sends in transactions
 }
 
 // questions counts what the broker was asked, sends and commits, and its answers.
 type questions struct{ asked, answered atomic.Int64 }
 
-// unanswered is how long a broker that answers nothing goes untold.
-const unanswered = 10 * time.Second
+// unanswered is how long a broker that answers nothing goes untold; each look is whether it does.
+const (
+	unanswered = 10 * time.Second
+	look       = time.Second
+)
 
 // of asks one and waits for its answer.
 func (q *questions) of(f func() error) error {
@@ -77,14 +83,18 @@ func (q *questions) of(f func() error) error {
 
 // watch tells of a broker that does not answer, once until it does.
 func (q *questions) watch(ctx context.Context, out *lines, to *client.Destination) error {
-	last, told := int64(-1), false
-	for pause(ctx, unanswered) == nil {
+	var last, before int64 // answers, and questions without one
+	quiet := time.Duration(0)
+	for pause(ctx, look) == nil {
 		n := q.answered.Load()
-		switch open := q.asked.Load() - n; {
-		case n != last, open == 0:
-			told = false
-		case !told:
-			told = true
+		open := q.asked.Load() - n
+		if n != last || before == 0 || open == 0 {
+			quiet = 0
+		} else {
+			quiet += look
+		}
+		last, before = n, open
+		if quiet == unanswered {
 			name := client.FormatDestination(to)
 			if err := out.printf("the broker has not answered for %s: %s to %s not confirmed; if it"+
 				" lacks room, its log and hopwire explain %s say so\n", unanswered,
@@ -92,7 +102,6 @@ func (q *questions) watch(ctx context.Context, out *lines, to *client.Destinatio
 				return err
 			}
 		}
-		last = n
 	}
 	return nil
 }
@@ -117,8 +126,8 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 		return usageError{"counts and sizes may not be negative; --parallelThreads is at least 1"}
 	}
 	if max(c.Size, c.TextSize) > payloadLimit {
-		return usageError{fmt.Sprintf("--messageSize and --textMessageSize may be %d at most",
-			payloadLimit)}
+		return usageError{fmt.Sprintf("--messageSize and --textMessageSize may be %d at most, 100 MiB"+
+			" less 64 KiB for what goes with a body", payloadLimit)}
 	}
 	if c.PayloadURL != "" {
 		text, err := payload(ctx, c.PayloadURL)
@@ -127,7 +136,12 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 		}
 		c.Text = &text
 	}
-	conn, leave, err := dial(ctx, c.BrokerURL, c.User, c.Password, "", s.err)
+	c.heard.told = make(chan struct{})
+	tell := telling(s.err)
+	if c.Batch > 0 {
+		tell = c.heard.hear
+	}
+	conn, leave, err := dialTelling(ctx, c.BrokerURL, c.User, c.Password, "", s.err, tell)
 	if err != nil {
 		return err
 	}
@@ -155,6 +169,9 @@ func (c *producerCommand) Run(ctx context.Context, s *streams) error {
 		done := fmt.Sprintf("the broker confirmed %s to %s", plural.Of(all.Load(), "message"),
 			client.FormatDestination(to))
 		return interruptedError{done + c.rest()}
+	}
+	if err == nil {
+		err = c.heard.first() // a broker may commit what it did not refuse
 	}
 	return err
 }
@@ -282,7 +299,8 @@ func (c *producerCommand) send(ctx context.Context, conn *client.Conn, to *clien
 	return taken.Load(), err
 }
 
-// sendBatches sends in transactions.
+// sendBatches sends in transactions. A send that the broker refuses ends it, and is why: what a
+// commit answers then is that there is no transaction.
 func (c *producerCommand) sendBatches(ctx context.Context, session *client.Session,
 	producer *client.Producer,
 ) (committed int64, err error) {
@@ -294,7 +312,11 @@ func (c *producerCommand) sendBatches(ctx context.Context, session *client.Sessi
 		if err := c.asked.of(func() error { return producer.Send(ctx, c.message(i)) }); err != nil {
 			return committed, err
 		}
-		if open++; open == int64(c.Batch) || i == c.Count-1 {
+		open++
+		if err := c.heard.first(); err != nil {
+			return committed, err
+		}
+		if open == int64(c.Batch) || i == c.Count-1 {
 			err := c.asked.of(func() error { return session.Commit(long) })
 			switch {
 			case err == nil:
@@ -302,6 +324,9 @@ func (c *producerCommand) sendBatches(ctx context.Context, session *client.Sessi
 			case mayHold(err):
 				c.open.Add(open)
 				open = 0
+			}
+			if _, refused := errors.AsType[*client.BrokerError](err); refused {
+				err = cmp.Or(c.heard.soon(), err)
 			}
 			if err != nil {
 				return committed, err
@@ -312,6 +337,36 @@ func (c *producerCommand) sendBatches(ctx context.Context, session *client.Sessi
 		}
 	}
 	return committed, nil
+}
+
+// refusals keeps the first of what a broker refuses without having been asked for an answer.
+type refusals struct {
+	once sync.Once
+	why  error
+	told chan struct{} // closed when why is there
+}
+
+func (r *refusals) hear(err error) { r.once.Do(func() { r.why = err; close(r.told) }) }
+
+// first is nil if there was none.
+func (r *refusals) first() error {
+	select {
+	case <-r.told:
+		return r.why
+	default:
+		return nil
+	}
+}
+
+// soon is first, after a moment: an answer that comes behind it is told on another goroutine.
+func (r *refusals) soon() error {
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	select {
+	case <-r.told:
+	case <-late.C:
+	}
+	return r.first()
 }
 
 // mayHold reports whether a transaction whose commit failed may have been committed all the same.
@@ -342,14 +397,18 @@ func (c *producerCommand) message(i int) *client.Message {
 
 // payload reads a file or an http address.
 func payload(ctx context.Context, where string) (string, error) {
-	u, err := url.Parse(where)
-	if err != nil {
-		return "", usageError{fmt.Sprintf("--payloadUrl %q is no address; use file:///path or"+
-			" http://host/path", address.Shown(where))}
+	scheme, rest, found := strings.Cut(where, ":")
+	if !found || !address.IsScheme(scheme) {
+		scheme, rest = "", where
 	}
 	var body io.ReadCloser
-	switch u.Scheme {
+	switch strings.ToLower(scheme) {
 	case "http", "https":
+		u, err := url.Parse(where)
+		if err != nil {
+			return "", usageError{fmt.Sprintf("--payloadUrl %q is no address; use file:///path or"+
+				" http://host/path", address.Shown(where))}
+		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
 		if err != nil {
 			return "", err
@@ -365,16 +424,23 @@ func payload(ctx context.Context, where string) (string, error) {
 			return "", fmt.Errorf("--payloadUrl %s: %s", u.Redacted(), response.Status)
 		}
 	case "file", "":
-		path := u.Path
-		if u.Scheme == "" {
-			path = where
+		path := rest
+		if scheme != "" {
+			var err error
+			if path, err = filePath(rest); err != nil {
+				return "", usageError{fmt.Sprintf("--payloadUrl %s: %v", where, err)}
+			}
 		}
+		if path == "" {
+			return "", usageError{fmt.Sprintf("--payloadUrl %s names no file", where)}
+		}
+		var err error
 		if body, err = os.Open(path); err != nil {
 			return "", fileError{err}
 		}
 	default:
 		return "", usageError{fmt.Sprintf("--payloadUrl %s: scheme %s; use file or http", where,
-			u.Scheme)}
+			scheme)}
 	}
 	defer body.Close()
 	text, err := io.ReadAll(io.LimitReader(body, payloadLimit+1))

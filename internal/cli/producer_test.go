@@ -32,7 +32,12 @@ func TestAProducerTellsOfABrokerThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("%d lines when nothing was asked", n)
 		}
 		q.asked.Add(3)
-		time.Sleep(3*unanswered + time.Millisecond)
+		time.Sleep(unanswered - time.Millisecond)
+		synctest.Wait()
+		if out.Len() > 0 {
+			t.Errorf("told before its time: %s", out.String())
+		}
+		time.Sleep(look + 2*time.Millisecond)
 		synctest.Wait()
 		if want := "the broker has not answered for 10s: 3 sends to queue://A not confirmed; if it" +
 			" lacks room, its log and hopwire explain queue://A say so\n"; out.String() != want {

@@ -128,6 +128,22 @@ func tellUnused(out io.Writer, setups []*hopwire.Setup) {
 	}
 }
 
+// behindFile is the path, still encoded, of what follows file:, with or without // and a host that
+// can only be this one.
+func behindFile(rest string) string {
+	path, ok := strings.CutPrefix(rest, "//")
+	if !ok {
+		return rest
+	}
+	return strings.TrimPrefix(path, "localhost")
+}
+
+// filePath is the path of what follows file:, without a query.
+func filePath(rest string) (string, error) {
+	rest, _, _ = strings.Cut(rest, "?")
+	return address.Path(behindFile(rest))
+}
+
 // fileOf is the path of a file that is named as it is for ActiveMQ: with or without xbean:, file:
 // or both. What has one of these is a URI, and decoded.
 func fileOf(arg string) (string, error) {
@@ -135,10 +151,10 @@ func fileOf(arg string) (string, error) {
 	uri := xbean
 	switch scheme, rest, found := strings.Cut(name, ":"); {
 	case found && scheme == "file":
-		name, uri = rest, true
-		if path, ok := strings.CutPrefix(rest, "//"); ok {
-			name = strings.TrimPrefix(path, "localhost")
-		}
+		name, uri = behindFile(rest), true
+	case found && strings.HasPrefix(scheme, "classpath"):
+		return "", usageError{fmt.Sprintf("%s: there is no class path here; name the file, as"+
+			" xbean:conf/activemq.xml", arg)}
 	case found && (scheme == "broker" || scheme == "properties" || strings.HasPrefix(rest, "//")):
 		return "", usageError{fmt.Sprintf("%s: hopwire start reads files, named as activemq.xml,"+
 			" file:activemq.xml or xbean:activemq.xml", arg)}

@@ -32,6 +32,9 @@ var words = kong.Vars{
 	"explainDest": "A queue, or topic://NAME, which tells of its durable subscriptions, or" +
 		" temp-queue://NAME; a pattern (A.* or A.>) or list (A,B) explains those that have messages.",
 
+	"purgeDest": "A queue, or topic://NAME: of it what its durable subscriptions keep and cannot be" +
+		" read.",
+
 	"startFile": "Configuration files, one broker each; xbean:FILE, as for ActiveMQ, is FILE.",
 	"startCompat": "Whose defaults hold: 5 for ActiveMQ up to 5.17, 6 for 5.18 and later. 0, if" +
 		" left out, is 5 with a warning about settings that only newer versions have.",
@@ -50,9 +53,9 @@ has no room for that; 2 for a wrong file or user; 3 when the broker runs.`,
 	"producerSleep":      "Milliseconds between two messages.",
 	"producerBatch":      "Messages of a transaction; 0 is none.",
 	"producerTTL":        "Milliseconds until messages expire; 0 is never.",
-	"producerSize":       "Send byte messages of this size, up to 100 MiB.",
-	"producerTextSize":   "Send texts of this size, up to 100 MiB.",
-	"producerPayloadURL": "Send the text of a file or http address.",
+	"producerSize":       "Send byte messages of this size, up to 100 MiB less 64 KiB.",
+	"producerTextSize":   "Send texts of this size, up to 100 MiB less 64 KiB.",
+	"producerPayloadURL": "Send the text of a file (file:PATH, or a path) or http address.",
 	"producerGroupID":    "Group that the messages belong to.",
 
 	"consumerHelp": `Exit codes: 0 when the messages asked for came, or, without --messageCount,
