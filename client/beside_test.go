@@ -344,3 +344,37 @@ func closedOnly(t *testing.T, err error) {
 		t.Errorf("beside the closing: %v", err)
 	}
 }
+
+// A transaction that a send begins while its session closes ends with the session.
+func TestNoTransactionOutlivesItsSession(t *testing.T) {
+	b := newScript(t)
+	c, p := b.dialed(b.uri())
+	s, q := p.produce(c, Transacted)
+	ok(t, q.SendAsync(bound(t), NewText("x"), nil))
+	expect[*openwire.TransactionInfo](p)
+	first := expect[*openwire.Message](p)
+	err := during(t, func() error { return s.Close(bound(t)) }, func() {
+		back := expect[*openwire.TransactionInfo](p)
+		p.write(&openwire.ExceptionResponse{CorrelationID: back.CommandID, // it is gone, which is meant
+			Exception: &openwire.Throwable{Class: "javax.jms.JMSException", Message: "not started"}})
+		for begun := false; !begun; { // the producer waits for its confirmation
+			c.mu.Lock()
+			begun = q.progress != nil
+			c.mu.Unlock()
+			runtime.Gosched()
+		}
+		ok(t, q.Send(bound(t), NewText("y")))
+		begin := expect[*openwire.TransactionInfo](p)
+		expect[*openwire.Message](p)
+		p.answer(first)
+		expect[*openwire.RemoveInfo](p)
+		end := expect[*openwire.TransactionInfo](p)
+		if end.Type != openwire.TransactionRollback ||
+			*end.TransactionID.(*openwire.LocalTransactionId) !=
+				*begin.TransactionID.(*openwire.LocalTransactionId) {
+			t.Errorf("after %+v came %+v", begin, end)
+		}
+		expect[*openwire.RemoveInfo](p)
+	})
+	ok(t, err)
+}
