@@ -89,12 +89,17 @@ func (b *builder) use(at Pos, s schema.Status, what, doc string) bool {
 func (b *builder) bean(n *node, el *schema.Element) *bean {
 	out := &bean{el: el, pos: n.pos, values: make(map[string]setting),
 		props: make(map[string][]*bean), compat: b.compat}
-	b.use(n.pos, el.Status, "<"+el.Name+">", el.Doc)
+	if el.Status == schema.Later && el.Open && len(el.Attributes) > 0 {
+		b.notice(n.pos, NotHonoured, "<%s> has no effect beyond its %s: %s", el.Name,
+			el.Attributes[0].Name, el.Doc)
+	} else {
+		b.use(n.pos, el.Status, "<"+el.Name+">", el.Doc)
+	}
 	if el.Open {
 		out.label = n.get("name")
 		for _, a := range n.attrs {
 			if a.ns == "" && el.Attribute(a.name) != nil {
-				b.attribute(out, a.name, a.value, a.pos)
+				b.written(out, a)
 			}
 		}
 		return out
@@ -106,7 +111,7 @@ func (b *builder) bean(n *node, el *schema.Element) *bean {
 			b.notice(a.pos, NotHonoured, "attribute %s of another namespace on <%s> is ignored",
 				a.name, el.Name)
 		default:
-			b.attribute(out, a.name, a.value, a.pos)
+			b.written(out, a)
 		}
 	}
 	for _, c := range n.children {
@@ -116,6 +121,32 @@ func (b *builder) bean(n *node, el *schema.Element) *bean {
 		b.notice(n.pos, Warning, "text in <%s> has no effect: %.40q", el.Name, text)
 	}
 	return out
+}
+
+// written takes in what is an attribute in the file, where # begins the name of a bean, as in
+// ActiveMQ, ## stands for a # and #null for nothing.
+func (b *builder) written(to *bean, a xmlAttr) {
+	known, value := to.el.Attribute(a.name), a.value
+	reference, ok := strings.CutPrefix(value, "#")
+	if ok && known != nil && known.Type != schema.Object {
+		switch {
+		case strings.HasPrefix(reference, "#"):
+			value = reference
+		case reference == "null":
+			return
+		case strings.HasPrefix(reference, "{"): // told of as an expression
+		case known.Status != schema.Honoured:
+			b.use(a.pos, known.Status, fmt.Sprintf("%s on <%s>", a.name, to.el.Name), known.Doc)
+			return
+		default:
+			b.problem(a.pos, "%s on <%s> begins with #: that is a reference to a bean, as in ActiveMQ, and"+
+				" references are not followed; write the value itself, with ## where it begins with #",
+				a.name, to.el.Name)
+			b.broken[to.pos] = true
+			return
+		}
+	}
+	b.attribute(to, a.name, value, a.pos)
 }
 
 // attribute takes in one simple setting of a bean.
@@ -139,7 +170,14 @@ func (b *builder) attribute(to *bean, name, value string, at Pos) {
 		b.problem(at, "%s is set twice on <%s>", name, to.el.Name)
 		return
 	}
-	v, ok := b.value(a, value, at, fmt.Sprintf("%s on <%s>", name, to.el.Name))
+	what := fmt.Sprintf("%s on <%s>", name, to.el.Name)
+	v, ok := b.value(a, value, at, what)
+	if ok && a.Status == schema.Honoured && strings.Contains(v, "#{") {
+		ok = false
+		b.problem(at, "%s has #{...}, an expression of Spring's, which is not evaluated here; write the"+
+			" value itself, or ${...} with the name of a property or a variable of the environment", what)
+		b.broken[at] = true
+	}
 	if b.broken[at] {
 		b.broken[to.pos] = true
 	}
@@ -244,31 +282,16 @@ func (b *builder) member(to *bean, c *node, p *schema.Property) {
 			return
 		}
 		to.props[p.Name] = append(to.props[p.Name], b.bean(c, schema.ElementNamed(c.name)))
-	case c.isSpring("bean") || c.name == "ref" || c.isSpring("list"):
+	case c.isSpring("list"):
+		for _, inner := range c.children {
+			b.member(to, inner, p)
+		}
+	case c.isSpring("bean") || c.name == "ref":
 		b.javaBean(c, p)
 	default:
 		b.problem(c.pos, "unknown element <%s> in <%s>%s", c.raw, p.Name, cmp.Or(
 			schema.Belongs(c.name, to.el, p, false), schema.Suggest(c.name, p.Elements)))
 	}
-}
-
-// javaBean says what becomes of a Java class inside a property.
-func (b *builder) javaBean(c *node, p *schema.Property) {
-	class := c.get("class")
-	for _, key := range []string{"bean", "local"} {
-		if n := b.named[c.get(key)]; n != nil && c.name == "ref" {
-			class = n.get("class")
-		}
-	}
-	if p.Name != "plugins" {
-		b.problem(c.pos, "a Java class cannot be used in <%s>: %s", p.Name, class)
-		return
-	}
-	if schema.DecidesAccess(class) {
-		b.notice(c.pos, Restricting, "plugin %s restricts access and has no effect", class)
-		return
-	}
-	b.notice(c.pos, UnknownPlugin, "plugin %s is a Java class that cannot be run here", class)
 }
 
 // The getters return a setting or its default; their names must be in the schema.

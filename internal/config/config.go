@@ -252,7 +252,7 @@ func Parse(path string, data []byte, opts Options) (*Config, error) {
 		return nil, asProblems(err)
 	}
 	b := &builder{resolver: r, compat: o.Compat, guessed: o.Compat == 0,
-		named: make(map[string]*node), broken: make(map[Pos]bool)}
+		named: make(map[string]*node), broken: make(map[Pos]bool), notices: r.notices}
 	if b.guessed {
 		b.compat = DefaultCompat
 	}
@@ -317,8 +317,8 @@ func (b *builder) file(root *node, c *Config) {
 		return
 	}
 	for _, n := range root.children {
-		if id := n.get("id"); id != "" {
-			b.named[id] = n
+		for _, name := range strings.FieldsFunc(n.get("id")+" "+n.get("name"), isNameEnd) {
+			b.named[name] = n
 		}
 	}
 	for _, n := range root.children {
@@ -328,14 +328,20 @@ func (b *builder) file(root *node, c *Config) {
 		case n.name == "bean" && isPlaceholderClass(n.get("class")),
 			n.name == "property-placeholder", n.name == "description",
 			n.name == "bean" && strings.Contains(n.get("class"), "jasypt"):
+		case b.resolver.used[n]:
 		case n.name == "bean":
 			b.notice(n.pos, NotHonoured, "Java class %s is ignored", n.get("class"))
 		case n.name == "import":
-			b.notice(n.pos, NotHonoured, "import of %s is ignored", n.get("resource"))
+			b.imported(n)
+		case n.name == "camelContext" || strings.Contains(n.ns, "camel.apache.org"):
+			b.notice(n.pos, Warning, "<%s> is ignored: "+routesRest, n.raw)
 		case n.ns == springNS && len(schema.Suggest(n.name, []string{"broker"})) == 0,
 			schema.ElementNamed(n.name) == nil && n.ns != "" && !strings.Contains(n.ns, "activemq"):
-			b.notice(n.pos, NotHonoured, "<%s> is ignored%s", n.raw,
-				schema.Belongs(n.name, nil, nil, false))
+			hint := ""
+			if n.ns == springNS {
+				hint = schema.Belongs(n.name, nil, nil, false)
+			}
+			b.notice(n.pos, NotHonoured, "<%s> is ignored%s", n.raw, hint)
 		default:
 			b.problem(n.pos, "unknown element <%s> in <beans>%s", n.raw, cmp.Or(
 				schema.Belongs(n.name, nil, nil, false),
@@ -346,6 +352,23 @@ func (b *builder) file(root *node, c *Config) {
 		b.problem(root.pos, "no <broker> in <beans>")
 	}
 	b.noticeOthers(c)
+}
+
+const routesRest = "Camel routes do not run here, and what they would move or answer stays where" +
+	" it is"
+
+// imported tells of a file that is not read. Of ActiveMQ's own, jetty.xml is the web console.
+func (b *builder) imported(n *node) {
+	name := n.get("resource")
+	switch file := strings.ToLower(name[strings.LastIndexByte(name, '/')+1:]); {
+	case strings.HasPrefix(file, "jetty"):
+		b.notice(n.pos, NotHonoured, "import of %s is ignored", name)
+	case strings.Contains(file, "camel"):
+		b.notice(n.pos, Warning, "import of %s is ignored: "+routesRest, name)
+	default:
+		b.notice(n.pos, Warning, "import of %s is ignored: what it has is not read, placeholders and"+
+			" plugins among it; write into this file what the broker needs", name)
+	}
 }
 
 // noticeOthers tells of the brokers that are not run.

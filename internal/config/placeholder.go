@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hopwire/internal/address"
@@ -25,10 +24,13 @@ const defaultPasswordEnv = "ACTIVEMQ_ENCRYPTION_PASSWORD"
 // resolver replaces ${name} and ${name:default}.
 type resolver struct {
 	opts          *Options
-	active        bool // the file has a placeholder bean
-	systemFirst   bool // definitions beat property files
-	keepUnknown   bool // unknown names stay as they are
-	skipMissing   bool // property files may be missing
+	active        bool    // the file has a placeholder bean
+	systemFirst   bool    // definitions beat property files
+	keepUnknown   bool    // unknown names stay as they are
+	skipMissing   bool    // property files may be missing
+	beans         []*node // of the file
+	notices       []Notice
+	used          map[*node]bool // beans whose properties placeholders have
 	files         map[string]string
 	read          []string // property files, for messages
 	builtin       map[string]string
@@ -43,7 +45,7 @@ type resolver struct {
 // newResolver reads what the placeholder beans of the file say.
 func newResolver(root *node, opts *Options) (*resolver, error) {
 	r := &resolver{opts: opts, files: make(map[string]string), asked: make(map[string]bool),
-		builtin:   opts.paths(root.pos.File),
+		builtin: opts.paths(root.pos.File), beans: root.children, used: make(map[*node]bool),
 		algorithm: pbeAlgorithm, passwordEnv: defaultPasswordEnv}
 	var beans []*node
 	for _, n := range root.children {
@@ -59,7 +61,7 @@ func newResolver(root *node, opts *Options) (*resolver, error) {
 	}
 	r.active = len(beans) > 0
 	for _, n := range beans {
-		if err := r.bean(n); err != nil {
+		if err := r.bean(n, len(beans) > 1); err != nil {
 			return nil, err
 		}
 	}
@@ -73,75 +75,18 @@ func isPlaceholderClass(class string) bool {
 
 // encryption notes what a Jasypt bean says about algorithm and password.
 func (r *resolver) encryption(n *node) {
-	for name, to := range map[string]*string{"algorithm": &r.algorithm,
-		"passwordEnvName": &r.passwordEnv, "password": &r.fixedPassword} {
-		if v := springValues(n, name); len(v) == 1 && v[0] != "" {
-			*to = v[0]
+	to := map[string]*string{"algorithm": &r.algorithm, "passwordEnvName": &r.passwordEnv,
+		"password": &r.fixedPassword}
+	for _, g := range givenBy(n) {
+		if v := g.texts(); to[g.name] != nil && len(v) == 1 && v[0] != "" {
+			*to[g.name] = v[0]
 		}
 	}
 }
 
-// springValues returns the values of a bean's property, or of the attribute of that name.
-func springValues(bean *node, name string) []string {
-	if v := bean.get(name); v != "" && bean.name != "bean" {
-		return strings.Split(v, ",")
-	}
-	for _, p := range bean.children {
-		if p.name != "property" || p.get("name") != name {
-			continue
-		}
-		if v := p.get("value"); v != "" {
-			return []string{v}
-		}
-		return springTexts(p)
-	}
-	return nil
-}
-
-// springTexts returns the texts of all value elements inside n.
-func springTexts(n *node) []string {
-	var values []string
-	for _, c := range n.children {
-		if c.name == "value" {
-			values = append(values, strings.TrimSpace(c.text))
-		} else {
-			values = append(values, springTexts(c)...)
-		}
-	}
-	return values
-}
-
-// bean reads one placeholder bean and the files it names.
-func (r *resolver) bean(n *node) error {
-	flag := func(name string) bool {
-		v := springValues(n, name)
-		return len(v) == 1 && strings.EqualFold(v[0], "true")
-	}
-	r.skipMissing = r.skipMissing || flag("ignoreResourceNotFound") ||
-		flag("ignore-resource-not-found")
-	r.keepUnknown = r.keepUnknown || flag("ignoreUnresolvablePlaceholders") ||
-		flag("ignore-unresolvable")
-	mode := springValues(n, "systemPropertiesModeName")
-	r.systemFirst = r.systemFirst || slices.Contains(mode, "SYSTEM_PROPERTIES_MODE_OVERRIDE")
-	for _, v := range springValues(n, "properties") {
-		maps.Copy(r.files, properties.Decode(v))
-	}
-	locations := append(springValues(n, "location"), springValues(n, "locations")...)
-	for _, location := range locations {
-		place, err := r.resolve(location, n.pos)
-		if err != nil {
-			return err
-		}
-		if err := r.load(place, n.pos); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// load reads a property file; later files win. As in Spring, file: is relative to the working
-// folder and decoded, a bare path to the configuration file, classpath: to the conf folder.
-func (r *resolver) load(location string, at Pos) error {
+// load reads a property file to a map. As in Spring, file: is relative to the working folder and
+// decoded, a bare path to the configuration file, classpath: to the conf folder.
+func (r *resolver) load(location string, at Pos, to map[string]string) error {
 	path := filepath.Join(filepath.Dir(at.File), location)
 	if rest, ok := strings.CutPrefix(location, "file:"); ok {
 		path = rest
@@ -177,7 +122,7 @@ func (r *resolver) load(location string, at Pos) error {
 	if data, _, err = fromUTF16(data); err != nil {
 		return Problem{at, fmt.Sprintf("property file %s %v", path, err)}
 	}
-	maps.Copy(r.files, properties.Decode(string(data)))
+	maps.Copy(to, properties.Decode(string(data)))
 	r.read = append(r.read, path)
 	return nil
 }

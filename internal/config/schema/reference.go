@@ -29,6 +29,7 @@ made from the table that the reader itself uses.
 Anything that is not on this page is an error with the nearest known name, and what stands at a
 wrong place is one that tells where it belongs.
 `)
+	b.WriteString(strings.ReplaceAll(values, "~", "`"))
 	b.WriteString("\n## Elements\n")
 	for _, e := range Elements() {
 		referenceOf(&b, "<"+e.Name+">", e)
@@ -45,6 +46,28 @@ wrong place is one that tells where it belongs.
 	}
 	return b.String()
 }
+
+// values is what the reference says about values.
+const values = `
+## Values
+
+~${name}~ and ~${name:default}~ are replaced where the file has a bean that does so: a
+~PropertyPlaceholderConfigurer~, a ~PropertySourcesPlaceholderConfigurer~, Jasypt's in its place, or
+~<context:property-placeholder>~. Its property files (~location~, ~locations~) and properties are
+read in each form that Spring has for them, from ~<util:properties>~ too; what is not read is told
+with its line. Of a name that is nowhere there, ~-D name=value~ counts, then ActiveMQ's folders,
+then the environment.
+
+A property ~name=ENC(...)~ is decrypted, as by Jasypt: with ~PBEWithMD5AndDES~, and the password
+that stands in the environment variable ~ACTIVEMQ_ENCRYPTION_PASSWORD~, or in the one that
+~passwordEnvName~ of Jasypt's bean names. Elsewhere in the file ~ENC(...)~ is refused as a
+user's password.
+
+An attribute that begins with ~#~ is a reference to a bean, in a password as well: it is refused,
+since none is followed. ~##x~ is ~#x~, and ~#null~ is as if the attribute were not there. So is
+~#{...}~ refused at any place, an expression of Spring's. A value that a placeholder has may begin
+with ~#~.
+`
 
 func referenceOf(b *strings.Builder, title string, e *Element) {
 	fmt.Fprintf(b, "\n### %s\n\n", title)

@@ -55,7 +55,7 @@ var storeElements = []*Element{
 				"enableIndexRecoveryFile enableIndexWriteAsync enableSubscriptionStatistics "+
 				"forceRecoverIndex ignoreMissingJournalfiles useIndexLFRUEviction", nil))...)},
 	{Name: "mKahaDB", Status: Later, Open: true,
-		Doc: "several stores; here there is one for all, in the folder that directory names",
+		Doc: "several stores; here there is one for all, in that folder",
 		Attributes: []Attribute{
 			attr("directory", Text, "", Honoured, "folder of the store, in the broker's without"),
 		}},
