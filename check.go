@@ -80,19 +80,48 @@ func (s *Setup) Bridges() []Bridge {
 // Meets tells where the brokers of two setups would listen on one port, or where one broker would
 // twice, which is what a setup is asked of itself; "" when none do.
 func (s *Setup) Meets(o *Setup) string {
-	mine, theirs := opened(s.config.Broker()), opened(o.config.Broker())
-	for i, t := range mine {
-		if s == o {
-			theirs = mine[:i]
+	taken := make(map[string]*config.Transport)
+	if s != o {
+		for _, u := range opened(o.config.Broker()) {
+			take(taken, u)
 		}
-		for _, u := range theirs {
-			if samePort(t.URI, u.URI) {
+	}
+	for _, t := range opened(s.config.Broker()) {
+		for _, host := range wanted(t) {
+			if u := taken[host]; u != nil && samePort(t.URI, u.URI) {
 				return fmt.Sprintf("%s and %s both listen on port %s", u.Pos, t.Pos, t.URI.Port) +
 					ofHosts(u.URI.Host, t.URI.Host)
 			}
 		}
+		if s == o {
+			take(taken, t)
+		}
 	}
 	return ""
+}
+
+// The addresses of a port that take notes: that of one listener, every one, and any.
+const everyHost, anyHost = " every ", " any "
+
+// take notes that a listener has its port, unless another has it before.
+func take(taken map[string]*config.Transport, t *config.Transport) {
+	hosts := []string{hostOf(t.URI) + " ", anyHost}
+	if isEvery(t.URI.Host) {
+		hosts = []string{everyHost, anyHost}
+	}
+	for _, host := range hosts {
+		if taken[host+t.URI.Port] == nil {
+			taken[host+t.URI.Port] = t
+		}
+	}
+}
+
+// wanted are the notes of listeners that a listener would meet.
+func wanted(t *config.Transport) []string {
+	if isEvery(t.URI.Host) {
+		return []string{anyHost + t.URI.Port}
+	}
+	return []string{hostOf(t.URI) + " " + t.URI.Port, everyHost + t.URI.Port}
 }
 
 // ofHosts says of which addresses two listeners want a port.
@@ -179,10 +208,14 @@ func unserved(c *config.Broker) (lines []string) {
 
 // toItself tells of network connectors that lead to a listener of their own broker.
 func toItself(c *config.Broker) (lines []string) {
+	ports := make(map[string][]*config.Transport)
+	for _, t := range opened(c) {
+		ports[t.URI.Port] = append(ports[t.URI.Port], t)
+	}
 	for _, n := range c.Networks {
 		for _, l := range n.Links {
 			for _, p := range l.Peers {
-				for _, t := range opened(c) {
+				for _, t := range ports[p.URI.Port] {
 					if samePort(p.URI, t.URI) && (!isEvery(t.URI.Host) || isOwn(p.URI)) {
 						lines = append(lines, fmt.Sprintf("%s: network connector %s: %s is this broker itself"+
 							" (line %d listens there); take it out of the uri", n.Pos, n.Name, p.URI, t.Pos.Line))

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"hopwire"
@@ -35,7 +36,15 @@ func load(ctx context.Context, file string, options hopwire.Options) (*hopwire.S
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%s was being read: %w", file, context.Cause(ctx))
 	case <-late.C:
-		return nil, fileError{fmt.Errorf("%s, or a file that it names, was not read within %s: is it a"+
-			" pipe that nobody writes to?", file, readTime)}
+		return nil, fileError{fmt.Errorf("%s, or a file that it names, was not read within %s%s", file,
+			readTime, pipeAsked(file))}
 	}
+}
+
+// pipeAsked asks about a file that was not read, if it is no regular one.
+func pipeAsked(file string) string {
+	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+		return ""
+	}
+	return ": is it a pipe that nobody writes to?"
 }

@@ -43,6 +43,15 @@ func TestAFileThatDoesNotEndHoldsNobody(t *testing.T) {
 	defer func() { readTime = 30 * time.Second }()
 	expect(t, exitUsage, `hopwire: .*pipe, or a file that it names, was not read within 50ms: is it`,
 		"start", "--check", pipe(t))
+	regular := filepath.Join(t.TempDir(), "regular.xml")
+	text := `<beans><bean class="PropertyPlaceholderConfigurer">` +
+		`<property name="location" value="file:` + pipe(t) + `"/></bean><broker/></beans>`
+	if err := os.WriteFile(regular, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, exitUsage,
+		`hopwire: .*regular.xml, or a file that it names, was not read within 50ms`+"\n$",
+		"start", "--check", regular)
 }
 
 // opened counts how often a file is open in this process.

@@ -63,6 +63,9 @@ func (b *builder) strangers(n *bean, out *Broker) {
 // groupsMost is how many groups that users are in a warning names.
 const groupsMost = 10
 
+// maxCompared is with how many groups a name is compared that may be misspelt.
+const maxCompared = 1000
+
 // emptyGroups warns of each group that is given a right and that nobody is in, once.
 func (b *builder) emptyGroups(n *bean, users *SimpleAuth) {
 	var have []string
@@ -76,12 +79,16 @@ func (b *builder) emptyGroups(n *bean, users *SimpleAuth) {
 	slices.Sort(have)
 	have = slices.Compact(have)
 	told := map[string]bool{}
+	hinted := maxProblems
 	for _, g := range given(n) {
-		if g.text == everybody || slices.Contains(have, g.text) || told[g.text] {
+		if _, is := slices.BinarySearch(have, g.text); is || g.text == everybody || told[g.text] {
 			continue
 		}
 		told[g.text] = true
-		hint := schema.Suggest(g.text, have)
+		hint := ""
+		if hinted--; hinted >= 0 && len(have) <= maxCompared {
+			hint = schema.Suggest(g.text, have)
+		}
 		switch {
 		case hint != "":
 		case len(have) == 0:

@@ -16,7 +16,7 @@ func (b *builder) scheme(u *URI, at Pos) *schema.Scheme {
 		for _, known := range schema.Schemes() {
 			names = append(names, known.Name)
 		}
-		hint := schema.Suggest(u.Scheme, names)
+		hint := b.suggest(u.Scheme, names)
 		if hint == "" {
 			hint = "; use tcp://host:port"
 		}
@@ -243,7 +243,7 @@ func (b *builder) destinations(n *bean, property string) []NetworkDestination {
 			switch durable, err := schema.ParseBool(o.Value); {
 			case o.Name != "forceDurable":
 				b.notice(d.at("physicalName"), Warning, "option %s of %s has no effect in <%s>%s", o.Name,
-					dest.Destination, property, schema.Suggest(o.Name, []string{"forceDurable"}))
+					dest.Destination, property, b.suggest(o.Name, []string{"forceDurable"}))
 			case err != nil:
 				b.problem(d.at("physicalName"), "forceDurable of %s: %q is neither true nor false",
 					dest.Destination, o.Value)
@@ -313,7 +313,7 @@ func (b *builder) links(n *bean, c *Network) bool {
 		b.notice(at, NotHonoured, "network connector %s is not started: %s is not supported", c.Name,
 			u.Scheme)
 	default:
-		b.problem(at, "unknown discovery agent %s%s", u.Scheme, schema.Suggest(u.Scheme,
+		b.problem(at, "unknown discovery agent %s%s", u.Scheme, b.suggest(u.Scheme,
 			[]string{"static", "masterslave", "multicast", "failover", "simple"}))
 		return false
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"hopwire/internal/address"
-	"hopwire/internal/config/schema"
 	"hopwire/internal/message"
 	"hopwire/internal/policy"
 )
@@ -365,7 +364,7 @@ func (b *builder) groups(n *bean) policy.Groups {
 	kind, ok := kinds[name]
 	if !ok {
 		b.problem(n.at(attribute), "%s: %q is not one of cached, bucket, simple%s", attribute, name,
-			schema.Suggest(name, []string{"cached", "bucket", "simple"}))
+			b.suggest(name, []string{"cached", "bucket", "simple"}))
 	}
 	g := policy.NewGroups(kind)
 	given, err := address.Options(query)
@@ -384,7 +383,7 @@ func (b *builder) groups(n *bean) policy.Groups {
 		switch to := options[o.Name]; {
 		case to == nil:
 			b.problem(n.at(attribute), "%s: no option %s on %s%s", attribute, o.Name, name,
-				schema.Suggest(o.Name, []string{"cacheSize", "bucketCount"}))
+				b.suggest(o.Name, []string{"cacheSize", "bucketCount"}))
 		case err != nil || v < 1:
 			b.problem(n.at(attribute), "%s: %s=%s is not a whole number from 1 to %d", attribute, o.Name,
 				o.Value, math.MaxInt32)

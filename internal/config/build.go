@@ -33,6 +33,7 @@ type builder struct {
 	compat   int
 	guessed  bool // no compatibility level was given
 	named    map[string]*node
+	brokers  map[string]bool // the names of those that were read
 	problems Problems
 	notices  []Notice
 	newer    []setting // attributes that 5.17 does not have
@@ -47,6 +48,25 @@ func (b *builder) problem(at Pos, format string, args ...any) {
 	}
 	text := strings.NewReplacer("\n", " ", "\r", " ").Replace(fmt.Sprintf(format, args...))
 	b.problems = append(b.problems, Problem{at, text})
+}
+
+// suggest is schema.Suggest as long as problems are shown: to look for a name takes longer than to
+// read it.
+func (b *builder) suggest(name string, candidates []string) string {
+	if len(b.problems) >= maxProblems {
+		return ""
+	}
+	return schema.Suggest(name, candidates)
+}
+
+// belongs is schema.Belongs, likewise.
+func (b *builder) belongs(name string, from *schema.Element, within *schema.Property,
+	attribute bool,
+) string {
+	if len(b.problems) >= maxProblems {
+		return ""
+	}
+	return schema.Belongs(name, from, within, attribute)
 }
 
 func (b *builder) notice(at Pos, kind NoticeKind, format string, args ...any) {
@@ -163,7 +183,7 @@ func (b *builder) attribute(to *bean, name, value string, at Pos) {
 			names = append(names, to.el.Attributes[i].Name)
 		}
 		b.problem(at, "unknown attribute %s on <%s>%s%s", name, to.el.Name,
-			schema.Belongs(name, to.el, nil, true), schema.Suggest(name, names))
+			b.belongs(name, to.el, nil, true), b.suggest(name, names))
 		return
 	}
 	if _, twice := to.values[name]; twice {
@@ -236,11 +256,11 @@ func (b *builder) child(to *bean, c *node) {
 	for _, p := range el.Properties {
 		settings, members = append(settings, p.Name), append(members, p.Elements...)
 	}
-	hint := schema.Suggest(c.name, settings)
+	hint := b.suggest(c.name, settings)
 	if hint == "" {
-		hint = schema.Suggest(c.name, members)
+		hint = b.suggest(c.name, members)
 	}
-	hint = cmp.Or(schema.Belongs(c.name, el, nil, false), hint)
+	hint = cmp.Or(b.belongs(c.name, el, nil, false), hint)
 	b.problem(c.pos, "unknown element <%s> in <%s>%s", c.raw, el.Name, hint)
 }
 
@@ -265,7 +285,7 @@ func (b *builder) property(to *bean, n *node, p *schema.Property) {
 	for _, a := range n.attrs {
 		if a.ns == "" && a.name != "id" {
 			b.problem(a.pos, "attribute %s on <%s>: that element only wraps others, write it on the "+
-				"one inside%s", a.name, n.raw, schema.Belongs(a.name, to.el, p, true))
+				"one inside%s", a.name, n.raw, b.belongs(a.name, to.el, p, true))
 		}
 	}
 	for _, c := range n.children {
@@ -290,7 +310,7 @@ func (b *builder) member(to *bean, c *node, p *schema.Property) {
 		b.javaBean(c, p)
 	default:
 		b.problem(c.pos, "unknown element <%s> in <%s>%s", c.raw, p.Name, cmp.Or(
-			schema.Belongs(c.name, to.el, p, false), schema.Suggest(c.name, p.Elements)))
+			b.belongs(c.name, to.el, p, false), b.suggest(c.name, p.Elements)))
 	}
 }
 

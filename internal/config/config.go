@@ -252,7 +252,8 @@ func Parse(path string, data []byte, opts Options) (*Config, error) {
 		return nil, asProblems(err)
 	}
 	b := &builder{resolver: r, compat: o.Compat, guessed: o.Compat == 0,
-		named: make(map[string]*node), broken: make(map[Pos]bool), notices: r.notices}
+		named: r.named, broken: make(map[Pos]bool), notices: r.notices,
+		brokers: make(map[string]bool)}
 	if b.guessed {
 		b.compat = DefaultCompat
 	}
@@ -313,13 +314,8 @@ func (b *builder) file(root *node, c *Config) {
 	}
 	if root.name != "beans" {
 		b.problem(root.pos, "<%s> is not the root of a configuration; expected <beans> or <broker>%s",
-			root.raw, schema.Suggest(root.name, []string{"beans", "broker"}))
+			root.raw, b.suggest(root.name, []string{"beans", "broker"}))
 		return
-	}
-	for _, n := range root.children {
-		for _, name := range strings.FieldsFunc(n.get("id")+" "+n.get("name"), isNameEnd) {
-			b.named[name] = n
-		}
 	}
 	for _, n := range root.children {
 		switch {
@@ -339,13 +335,13 @@ func (b *builder) file(root *node, c *Config) {
 			schema.ElementNamed(n.name) == nil && n.ns != "" && !strings.Contains(n.ns, "activemq"):
 			hint := ""
 			if n.ns == springNS {
-				hint = schema.Belongs(n.name, nil, nil, false)
+				hint = b.belongs(n.name, nil, nil, false)
 			}
 			b.notice(n.pos, NotHonoured, "<%s> is ignored%s", n.raw, hint)
 		default:
 			b.problem(n.pos, "unknown element <%s> in <beans>%s", n.raw, cmp.Or(
-				schema.Belongs(n.name, nil, nil, false),
-				schema.Suggest(n.name, []string{"broker", "bean", "import"})))
+				b.belongs(n.name, nil, nil, false),
+				b.suggest(n.name, []string{"broker", "bean", "import"})))
 		}
 	}
 	if len(c.Brokers) == 0 && len(b.problems) == 0 {
@@ -373,8 +369,12 @@ func (b *builder) imported(n *node) {
 
 // noticeOthers tells of the brokers that are not run.
 func (b *builder) noticeOthers(c *Config) {
+	if len(c.Brokers) == 0 {
+		return
+	}
+	run := c.Broker()
 	for _, other := range c.Brokers {
-		if run := c.Broker(); other != run {
+		if other != run {
 			b.notice(other.Pos, NotHonoured, "broker %s is not started: a file starts one broker, and"+
 				" this one starts %s; give it a file of its own", other.Name, run.Name)
 		}
@@ -384,10 +384,9 @@ func (b *builder) noticeOthers(c *Config) {
 func (b *builder) addBroker(n *node, c *Config) {
 	broker := b.broker(b.bean(n, schema.ElementNamed("broker")))
 	broker.BeanID = n.get("id")
-	for _, other := range c.Brokers {
-		if other.Name == broker.Name {
-			b.problem(n.pos, "two brokers are called %s", broker.Name)
-		}
+	if b.brokers[broker.Name] {
+		b.problem(n.pos, "two brokers are called %s", broker.Name)
 	}
+	b.brokers[broker.Name] = true
 	c.Brokers = append(c.Brokers, broker)
 }

@@ -24,11 +24,11 @@ const defaultPasswordEnv = "ACTIVEMQ_ENCRYPTION_PASSWORD"
 // resolver replaces ${name} and ${name:default}.
 type resolver struct {
 	opts          *Options
-	active        bool    // the file has a placeholder bean
-	systemFirst   bool    // definitions beat property files
-	keepUnknown   bool    // unknown names stay as they are
-	skipMissing   bool    // property files may be missing
-	beans         []*node // of the file
+	active        bool             // the file has a placeholder bean
+	systemFirst   bool             // definitions beat property files
+	keepUnknown   bool             // unknown names stay as they are
+	skipMissing   bool             // property files may be missing
+	named         map[string]*node // what stands in the file beside the broker
 	notices       []Notice
 	used          map[*node]bool // beans whose properties placeholders have
 	files         map[string]string
@@ -45,7 +45,7 @@ type resolver struct {
 // newResolver reads what the placeholder beans of the file say.
 func newResolver(root *node, opts *Options) (*resolver, error) {
 	r := &resolver{opts: opts, files: make(map[string]string), asked: make(map[string]bool),
-		builtin: opts.paths(root.pos.File), beans: root.children, used: make(map[*node]bool),
+		builtin: opts.paths(root.pos.File), named: namedBeans(root), used: make(map[*node]bool),
 		algorithm: pbeAlgorithm, passwordEnv: defaultPasswordEnv}
 	var beans []*node
 	for _, n := range root.children {

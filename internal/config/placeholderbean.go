@@ -305,16 +305,23 @@ func (r *resolver) pairs(n *node, g beanSetting, to map[string]string) {
 
 // referred reads the properties that a bean elsewhere in the file is.
 func (r *resolver) referred(id string, g beanSetting, to map[string]string, depth int) error {
-	for _, n := range r.beans {
-		if id == "" || depth > maxRefs ||
-			n.get("id") != id && !slices.Contains(strings.FieldsFunc(n.get("name"), isNameEnd), id) {
-			continue
-		}
+	if n := r.named[id]; n != nil && depth <= maxRefs {
 		r.used[n] = true
 		return r.localIn(n, g, to, depth+1)
 	}
 	r.unread(g.pos, g.name, "bean "+id)
 	return nil
+}
+
+// namedBeans are the elements of <beans> by their ids and names.
+func namedBeans(root *node) map[string]*node {
+	named := make(map[string]*node)
+	for _, n := range root.children {
+		for _, name := range strings.FieldsFunc(n.get("id")+" "+n.get("name"), isNameEnd) {
+			named[name] = n
+		}
+	}
+	return named
 }
 
 // isNameEnd reports whether a character is between the names of a bean.

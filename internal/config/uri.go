@@ -13,8 +13,11 @@ import (
 	"hopwire/internal/config/schema"
 )
 
-// maxURIDepth is how deep composite URIs may nest.
-const maxURIDepth = 5
+// Limits on composite URIs: how deep they nest, and how many members one has.
+const (
+	maxURIDepth   = 5
+	maxURIMembers = 1000
+)
 
 // URI is a transport's or a discovery agent's address: either Host and Port, or Members.
 type URI struct {
@@ -104,6 +107,9 @@ func (u *URI) list(rest string, depth int) error {
 	members, tail, err := address.Members(rest)
 	if err != nil {
 		return u.wrong(u.Scheme+":"+rest, err)
+	}
+	if len(members) > maxURIMembers {
+		return fmt.Errorf("%s: of more than %d addresses", u.Scheme, maxURIMembers)
 	}
 	var query string
 	u.Path, query, _ = strings.Cut(tail, "?")
@@ -211,6 +217,10 @@ func (b *builder) once(options []Option, at Pos, of string) []Option {
 }
 
 func (b *builder) unknownOption(u *URI, name string, at Pos, known map[string]*bean) {
+	if len(b.problems) >= maxProblems {
+		b.problem(at, "unknown option %s of %s", name, u)
+		return
+	}
 	var names []string
 	for place, t := range known {
 		prefix := ""
@@ -221,7 +231,7 @@ func (b *builder) unknownOption(u *URI, name string, at Pos, known map[string]*b
 			names = append(names, prefix+t.el.Attributes[i].Name)
 		}
 	}
-	slices.Sort(names)
-	hint := schema.Suggest(name, names)
+	slices.Sort(names) // one order among those that are as near
+	hint := b.suggest(name, names)
 	b.problem(at, "unknown option %s of %s%s", name, u, hint)
 }

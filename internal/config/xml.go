@@ -2,11 +2,11 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +19,7 @@ const (
 	maxFileBytes = 4 << 20
 	maxXMLDepth  = 64
 	maxElements  = 100_000
+	maxAttrs     = 1000 // of one element
 )
 
 const (
@@ -32,8 +33,9 @@ type node struct {
 	pos      Pos
 	attrs    []xmlAttr
 	children []*node
-	text     string // all character data inside, without that of children
-	raw      string // name with its prefix
+	text     string   // all character data inside, without that of children
+	raw      string   // name with its prefix
+	pieces   []string // of text, until the element ends
 }
 
 // xmlAttr is an XML attribute with its place; xmlns attributes are left out.
@@ -74,7 +76,8 @@ type reader struct {
 	starts []int // offset of each line
 	dec    *xml.Decoder
 	stack  []*node
-	spaces []map[string]string // namespaces by prefix, one for each element of the stack
+	spaces []map[string]string // namespaces by prefix that each element of the stack declares
+	last   place               // that pos found
 	root   *node
 	count  int
 }
@@ -90,7 +93,7 @@ func readXML(file string, data []byte) (*node, error) {
 		return nil, Problem{Pos{file, 1, 1}, err.Error()}
 	}
 	data = toUTF8(bytes.TrimPrefix(data, []byte("\ufeff")))
-	r := &reader{file: file, data: data, starts: []int{0}}
+	r := &reader{file: file, data: data, starts: []int{0}, last: place{line: -1}}
 	for i, b := range data {
 		if b == '\n' {
 			r.starts = append(r.starts, i+1)
@@ -135,7 +138,11 @@ func toUTF8(data []byte) []byte {
 	return out
 }
 
-// pos returns the place of an offset.
+// place is an offset in a line, and how many characters are before it there.
+type place struct{ line, offset, chars int }
+
+// pos returns the place of an offset. In the line of the last one it counts from there, so that a
+// file that is one line takes no longer.
 func (r *reader) pos(offset int) Pos {
 	low, high := 0, len(r.starts)
 	for high-low > 1 {
@@ -145,7 +152,12 @@ func (r *reader) pos(offset int) Pos {
 			high = mid
 		}
 	}
-	return Pos{r.file, low + 1, utf8.RuneCount(r.data[r.starts[low]:offset]) + 1}
+	if r.last.line != low || r.last.offset > offset {
+		r.last = place{low, r.starts[low], 0}
+	}
+	r.last.chars += utf8.RuneCount(r.data[r.last.offset:offset])
+	r.last.offset = offset
+	return Pos{r.file, low + 1, r.last.chars + 1}
 }
 
 // syntax turns an error of the decoder into a Problem.
@@ -170,7 +182,8 @@ func (r *reader) token(t xml.Token, start, end int) error {
 		return r.close(rawName(t.Name), start)
 	case xml.CharData:
 		if len(r.stack) > 0 {
-			r.stack[len(r.stack)-1].text += string(t)
+			top := r.stack[len(r.stack)-1]
+			top.pieces = append(top.pieces, string(t))
 		} else if strings.TrimSpace(string(t)) != "" {
 			return Problem{r.pos(start), "text outside of any element; is this an XML file?"}
 		}
@@ -196,11 +209,14 @@ func (r *reader) open(t xml.StartElement, start, end int) error {
 		return Problem{r.pos(start), fmt.Sprintf("nested more than %d deep", maxXMLDepth)}
 	case r.count > maxElements:
 		return Problem{r.pos(start), fmt.Sprintf("more than %d elements", maxElements)}
+	case len(t.Attr) > maxAttrs:
+		return Problem{r.pos(start), fmt.Sprintf("more than %d attributes", maxAttrs)}
 	case len(r.stack) == 0 && r.root != nil:
 		return Problem{r.pos(start), "a second root element"}
 	}
-	spaces := r.namespaces(t.Attr)
-	n := &node{ns: spaces[t.Name.Space], name: t.Name.Local, raw: rawName(t.Name), pos: r.pos(start)}
+	r.spaces = append(r.spaces, namespaces(t.Attr))
+	n := &node{ns: r.namespace(t.Name.Space), name: t.Name.Local, raw: rawName(t.Name),
+		pos: r.pos(start)}
 	places := attrOffsets(r.data[start:end])
 	for i, a := range t.Attr {
 		if a.Name.Space == "xmlns" || a.Name.Space == "" && a.Name.Local == "xmlns" {
@@ -212,10 +228,7 @@ func (r *reader) open(t xml.StartElement, start, end int) error {
 		}
 		ns := ""
 		if a.Name.Space != "" {
-			ns = spaces[a.Name.Space]
-			if ns == "" {
-				ns = a.Name.Space
-			}
+			ns = cmp.Or(r.namespace(a.Name.Space), a.Name.Space)
 		}
 		for _, other := range n.attrs {
 			if other.ns == ns && other.name == a.Name.Local {
@@ -230,17 +243,13 @@ func (r *reader) open(t xml.StartElement, start, end int) error {
 	} else {
 		r.root = n
 	}
-	r.stack, r.spaces = append(r.stack, n), append(r.spaces, spaces)
+	r.stack = append(r.stack, n)
 	return nil
 }
 
-// namespaces returns what prefixes mean inside an element with the attributes.
-func (r *reader) namespaces(attrs []xml.Attr) map[string]string {
+// namespaces returns what an element with the attributes declares, nil for nothing.
+func namespaces(attrs []xml.Attr) map[string]string {
 	var spaces map[string]string
-	if len(r.spaces) > 0 {
-		spaces = r.spaces[len(r.spaces)-1]
-	}
-	own := false
 	for _, a := range attrs {
 		prefix := a.Name.Local
 		switch {
@@ -249,14 +258,22 @@ func (r *reader) namespaces(attrs []xml.Attr) map[string]string {
 		case a.Name.Space != "xmlns":
 			continue
 		}
-		if !own {
-			copied := make(map[string]string, len(spaces)+1)
-			maps.Copy(copied, spaces)
-			spaces, own = copied, true
+		if spaces == nil {
+			spaces = make(map[string]string)
 		}
 		spaces[prefix] = a.Value
 	}
 	return spaces
+}
+
+// namespace returns what a prefix means inside the innermost element, "" for nothing.
+func (r *reader) namespace(prefix string) string {
+	for _, spaces := range slices.Backward(r.spaces) {
+		if ns, ok := spaces[prefix]; ok {
+			return ns
+		}
+	}
+	return ""
 }
 
 // attrOffsets returns where the attributes of a start tag begin, in order.
@@ -297,6 +314,7 @@ func (r *reader) close(name string, start int) error {
 	if top.raw != name {
 		return r.unclosed(r.pos(start), "</"+name+">")
 	}
+	top.text, top.pieces = strings.Join(top.pieces, ""), nil
 	r.stack, r.spaces = r.stack[:len(r.stack)-1], r.spaces[:len(r.spaces)-1]
 	return nil
 }
