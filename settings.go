@@ -54,6 +54,7 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 		TempLimitBytes:    tempLimit(c),
 		SendFailIfNoSpace: c.Usage.FailIfNoSpace,
 		Predeclared:       c.Destinations,
+		Composites:        composites(c),
 
 		MaxUncommitted:      c.MaxUncommitted,
 		CommitWithoutFailed: c.CommitWithoutFailed,
@@ -75,6 +76,19 @@ func brokerOptions(c *config.Broker, id message.BrokerID, url string) broker.Opt
 		o.SendFailIfNoSpaceAfter = c.Usage.FailAfter
 	}
 	return o
+}
+
+// composites are the core's of a configuration.
+func composites(c *config.Broker) (out []broker.Composite) {
+	for _, v := range c.Composites {
+		var targets []string
+		for _, t := range v.Targets {
+			targets = append(targets, t.String())
+		}
+		out = append(out, broker.Composite{Name: v.Destination,
+			Targets: cmp.Or(strings.Join(targets, ", "), "other destinations")})
+	}
+	return out
 }
 
 // frameMemory is what large frames may take while they are read: a share of the memory limit.

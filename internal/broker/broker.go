@@ -68,7 +68,9 @@ type Options struct {
 	Recovered RecoveredStrategy
 
 	Predeclared []message.Destination // <destinations>
-	NextDest    store.DestID          // what NextDest read from the store; default 0
+	// Composites are the compositeQueues and compositeTopics of the file, which are not honoured.
+	Composites []Composite
+	NextDest   store.DestID // what NextDest read from the store; default 0
 	// NextSequence is what NextSequence read from the store; default 0.
 	NextSequence int64
 	// DoubtPatience is what DoubtPatience read from the store; default none.

@@ -90,6 +90,8 @@ type destination struct {
 	usage  *usage.Usage
 	gone   bool
 
+	composite *Composite // that the file has of the name
+
 	queue     *queue.Queue  // queues
 	sub       *subscription // whose queue this is
 	host      *queueHost
@@ -206,6 +208,7 @@ func (b *Broker) make(name message.Destination, id store.DestID) *destination {
 	}
 	b.dests[name] = d
 	b.unsupported.joined(name, 1)
+	d.composite = b.compositeOf(name)
 	b.order = append(b.order, d)
 	if name.IsTopic() && recall.Keeps(d.policy.Recovery) {
 		d.memory = recall.New(d.policy.Recovery)

@@ -386,7 +386,7 @@ func (e *explainer) finish() {
 func (e *explainer) answer() {
 	x := &Explanation{Status: e.named.status(), Stored: e.stored, StoredOldest: e.oldest,
 		Spooled: e.spooled,
-		Found:   e.found, Remark: remarkOn(e.named.name)}
+		Found:   e.found, Remark: remarkOn(e.named)}
 	for _, h := range e.named.shares { // a topic has no copies itself
 		x.Status.Size += h.sub.dest.queue.Len()
 		x.Status.InFlight += h.sub.dest.queue.OutCount()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hopwire/internal/message"
+	"hopwire/internal/policy"
 )
 
 // virtualTopic begins the names of topics that ActiveMQ makes virtual without being told.
@@ -45,6 +46,27 @@ func (u *unsupported) joined(name message.Destination, by int) {
 	}
 }
 
+// Composite is a destination from which ActiveMQ would forward: a name or a pattern.
+type Composite struct {
+	Name    message.Destination
+	Targets string // for people
+}
+
+// compositeOf is the composite destination that a file has of a name, nil for none.
+func (b *Broker) compositeOf(name message.Destination) *Composite {
+	for i := range b.opt.Composites {
+		if c := &b.opt.Composites[i]; policy.Matches(c.Name, name) {
+			return c
+		}
+	}
+	return nil
+}
+
+func (c *Composite) undone() string {
+	return "composite destinations are not supported: what is sent here stays here and does not come" +
+		" to " + c.Targets
+}
+
 // notDone counts a message that ActiveMQ would have done more with than this broker does; first is
 // false for the further destinations of one.
 func (b *Broker) notDone(d *destination, m *message.Message, a *arrival, first bool) {
@@ -52,6 +74,9 @@ func (b *Broker) notDone(d *destination, m *message.Message, a *arrival, first b
 		b.countUndone(d, message.NotVirtual, m, "virtual topics are not supported: its queues "+
 			"Consumer.*."+d.name.Name+" get nothing; make durable subscriptions of the topic, or "+
 			"send to the queues")
+	}
+	if d.composite != nil {
+		b.countUndone(d, message.NotVirtual, m, d.composite.undone()+"; send it to these")
 	}
 	if first && a.peer == nil && scheduled(m) {
 		b.countUndone(d, message.NotScheduled, m, "scheduled delivery is not supported: the message is "+
@@ -86,7 +111,11 @@ func scheduled(m *message.Message) bool {
 }
 
 // remarkOn is what an explanation says about a destination as a whole; "" for nothing.
-func remarkOn(name message.Destination) string {
+func remarkOn(d *destination) string {
+	name := d.name
+	if d.composite != nil {
+		return d.composite.undone() + " (NOT_VIRTUAL)"
+	}
 	if topic, ok := virtualOf(name); ok {
 		return "virtual topics are not supported here: nothing that is sent to " + topic.String() +
 			" comes to this queue"

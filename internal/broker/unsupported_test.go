@@ -59,6 +59,38 @@ func TestMessagesToVirtualTopicsAreCounted(t *testing.T) {
 	}
 }
 
+// A message to what ActiveMQ would forward stays where it was sent: it is counted, told of once and
+// explained.
+func TestMessagesToCompositeDestinationsAreCounted(t *testing.T) {
+	told := []message.Reason{}
+	h := open(t, nil, func(o *Options) {
+		o.Composites = []Composite{{queueNamed("in.*"), "queue://a, topic://b"},
+			{topicNamed("tin"), "queue://c"}}
+		o.Observe = func(e Event) {
+			if e.Kind == NotAsMeant {
+				told = append(told, e.Reason)
+			}
+		}
+	})
+	g := h.connect("c1", "client", "u", nil)
+	for i, d := range []message.Destination{queueNamed("in.1"), topicNamed("tin"),
+		queueNamed("in.1"), queueNamed("tin"), topicNamed("in.1")} {
+		g.produce("c1", d, int64(i+1))
+	}
+	if n := h.b.counts.Reasons[message.NotVirtual]; n != 3 ||
+		!slices.Equal(told, []message.Reason{message.NotVirtual, message.NotVirtual}) {
+		t.Errorf("%d are counted, want 3; told of %v", n, told)
+	}
+	for d, want := range map[message.Destination]string{
+		queueNamed("in.1"): "does not come to queue://a, topic://b (NOT_VIRTUAL)",
+		topicNamed("tin"):  "does not come to queue://c (NOT_VIRTUAL)", queueNamed("tin"): "",
+	} {
+		if x := h.explain(d); !strings.HasSuffix(x.Remark, want) || want == "" && x.Remark != "" {
+			t.Errorf("%v is explained by %q", d, x.Remark)
+		}
+	}
+}
+
 // A message that asks to be delivered later is delivered at once, and counted by the broker that a
 // client sent it to.
 func TestScheduledMessagesAreCounted(t *testing.T) {

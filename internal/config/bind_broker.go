@@ -41,6 +41,11 @@ func (b *builder) broker(n *bean) *Broker {
 	for _, d := range n.many("destinations") {
 		out.Destinations = append(out.Destinations, b.destination(d).Destination)
 	}
+	for _, i := range n.many("destinationInterceptors") {
+		if i.el.Name == "virtualDestinationInterceptor" {
+			out.Composites = append(out.Composites, b.composites(i)...)
+		}
+	}
 	lines := map[string]int{}
 	for _, t := range n.many("transportConnectors") {
 		if t := b.transport(t); t != nil {
@@ -55,6 +60,36 @@ func (b *builder) broker(n *bean) *Broker {
 	}
 	b.networks(n, out)
 	b.plugins(n, out)
+	return out
+}
+
+// composites binds the composite destinations of a <virtualDestinationInterceptor>.
+func (b *builder) composites(n *bean) (out []Composite) {
+	for _, v := range n.many("virtualDestinations") {
+		kind := message.Queue
+		switch v.el.Name {
+		case "compositeQueue":
+		case "compositeTopic":
+			kind = message.Topic
+		default:
+			continue
+		}
+		c := Composite{Destination: message.Destination{Kind: kind, Name: v.text("name")}}
+		for _, to := range v.many("forwardTo") {
+			d := message.Destination{Kind: message.Queue}
+			if to.el.Name != "filteredDestination" {
+				d = b.destination(to).Destination
+			} else if d.Name = to.text("queue"); d.Name == "" {
+				d = message.Destination{Kind: message.Topic, Name: to.text("topic")}
+			}
+			c.Targets = append(c.Targets, d)
+		}
+		if c.Destination.Name == "" {
+			b.problem(v.pos, "<%s> without name", v.el.Name)
+			continue
+		}
+		out = append(out, c)
+	}
 	return out
 }
 

@@ -155,12 +155,19 @@ type Broker struct {
 	Policy       policy.Map
 	Destinations []message.Destination // created at start
 	Transports   []*Transport
+	Composites   []Composite // not honoured
 	Networks     []*Network
 	Unserved     []Unserved  // network connectors that never connect
 	Auth         *SimpleAuth // nil: everybody may connect
 	Statistics   bool        // statisticsBrokerPlugin
 	// Authorization is the authorizationPlugin; nil: everybody may do everything.
 	Authorization *Authorization
+}
+
+// Composite is a compositeQueue or compositeTopic with what it forwards to.
+type Composite struct {
+	Destination message.Destination // a name or a pattern
+	Targets     []message.Destination
 }
 
 // Persistence is where persistent messages are.

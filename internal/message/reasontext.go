@@ -103,7 +103,7 @@ var reasonTexts = map[Reason]reasonText{
 	SlowConsumer:       {"a slow consumer was aborted", ""},
 	Inactive:           {"nobody used their destination", ""},
 	AdvisoryTopic:      {"sent to an advisory topic", ""},
-	NotVirtual:         {"virtual topics are not supported", ""},
+	NotVirtual:         {"virtual destinations are not supported", ""},
 	PendingLimit:       {"more than the limit waited for a slow consumer", ""},
 	NotScheduled:       {"scheduled delivery is not supported", ""},
 	ReceiptsUnread: {
