@@ -260,7 +260,8 @@ func leftByKahaDB(dir string) string {
 		amount = fmt.Sprintf("%d KiB", (size+1<<10-1)>>10)
 	}
 	return fmt.Sprintf("the folder %s has %s (%s), not read by this broker: what is"+
-		" there stays there; drain it with ActiveMQ first, or give this broker a folder of its own",
+		" there stays there; drain it with ActiveMQ first, or give this broker a folder of its own; when"+
+		" nothing in them is needed any more, delete db-*.log, db.data and db.redo, and the line ends",
 		dir, plural.Of(len(journals), "KahaDB journal"), amount)
 }
 

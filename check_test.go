@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hopwire/test/need"
 )
 
 func TestAGuessedBaseIsTold(t *testing.T) {
@@ -87,6 +89,46 @@ func TestABridgeToItsOwnListenerIsTold(t *testing.T) {
 		want := "network connector up: tcp://" + c.dials + " is this broker itself (line "
 		if got := warnings(t, s); strings.Contains(got, want) != c.told {
 			t.Errorf("%s dialled by who listens at %s: %s", c.dials, c.listens, got)
+		}
+	}
+}
+
+func TestAFolderThatIsRelativeOrInUseIsTold(t *testing.T) {
+	t.Setenv("TMPDIR", need.ShortDir(t))
+	t.Chdir(t.TempDir())
+	s, err := load(t, `dataDirectory="data"`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Relative() != "data/b/KahaDB" || s.InUse() {
+		t.Errorf("it begins at %q, in use %t", s.Relative(), s.InUse())
+	}
+	b, err := s.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end(t, b)
+	if !s.InUse() {
+		t.Error("the folder of a running broker is not in use")
+	}
+	if s, err = load(t, `dataDirectory="`+t.TempDir()+`"`, ""); err != nil || s.Relative() != "" {
+		t.Errorf("a whole path begins at %q, %v", s.Relative(), err)
+	}
+	if s, err = load(t, `persistent="false"`, ""); err != nil || s.Relative() != "" || s.InUse() {
+		t.Errorf("no store begins at %q, %v", s.Relative(), err)
+	}
+}
+
+func TestALimitAboveWhatTheDiskHasIsTold(t *testing.T) {
+	for limit, above := range map[string]bool{"8000000 gb": true, "1 b": false, "0": false} {
+		s, err := load(t, `dataDirectory="`+t.TempDir()+`"`, `<systemUsage><systemUsage><storeUsage>`+
+			`<storeUsage limit="`+limit+`"/></storeUsage><tempUsage><tempUsage limit="`+limit+
+			`"/></tempUsage></systemUsage></systemUsage>`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := s.Limits(); l.StoreFree > 0 != above || l.TempFree > 0 != above {
+			t.Errorf("of %s the disks have %d and %d", limit, l.StoreFree, l.TempFree)
 		}
 	}
 }

@@ -156,6 +156,29 @@ func (s *Setup) Folder() string {
 	return ""
 }
 
+// Relative is the store's folder as the file says, where that begins at the working folder; ""
+// where it is a whole path, or there is no store.
+func (s *Setup) Relative() string {
+	if p := s.config.Broker().Persistence; !p.Memory && !filepath.IsAbs(p.Directory) {
+		return p.Directory
+	}
+	return ""
+}
+
+// InUse reports whether another broker, of ActiveMQ or Hopwire, has the store's folder.
+func (s *Setup) InUse() bool {
+	dir := s.Folder()
+	if dir == "" {
+		return false
+	}
+	lock, err := os.Open(filepath.Join(dir, "lock"))
+	if err != nil { // nobody had it, or start will say what is wrong
+		return false
+	}
+	defer lock.Close()
+	return disk.InUse(dir)
+}
+
 // Name is the broker's name.
 func (s *Setup) Name() string { return s.config.Broker().Name }
 

@@ -215,6 +215,9 @@ type Limits struct {
 	Stored      bool  // there are a store and a spool
 	StoreBytes  int64
 	TempBytes   int64
+	// StoreFree and TempFree are what the disks have left, where that is less than the limit; else 0.
+	// What the broker has there already comes to that.
+	StoreFree, TempFree int64
 }
 
 // Limits are those that the broker will have, as systemUsage says.
@@ -227,8 +230,18 @@ func (s *Setup) Limits() Limits {
 	}
 	if l.Stored {
 		l.StoreBytes, l.TempBytes = storeLimit(c), tempLimit(c)
+		l.StoreFree = less(disk.Free(c.Persistence.Directory), l.StoreBytes)
+		l.TempFree = less(disk.Free(c.Persistence.SpoolDirectory), l.TempBytes)
 	}
 	return l
+}
+
+// less is n if that is less than a limit, and 0 if not.
+func less(n, limit int64) int64 {
+	if n < limit {
+		return n
+	}
+	return 0
 }
 
 func limit(l config.Limit, whole int64) int64 {

@@ -92,21 +92,30 @@ func (c *startCommand) Run(ctx context.Context, s *streams) error {
 	terminal.Fprintln(s.out, hopwire.About())
 	tellUnused(s.out, setups)
 	if c.Check {
-		for _, setup := range setups {
-			warnings, err := setup.Check()
-			if err != nil {
-				return err
-			}
-			terminal.Fprintf(s.out, "%s", describe(setup, setup))
-			for _, line := range warnings {
-				terminal.Fprintf(s.out, "  warning   %s\n", line)
-			}
-			terminal.Fprintln(s.out, "  checked   the file and the disk; addresses and ports are tried at"+
-				" the start alone")
-		}
-		return nil
+		return tellChecked(s.out, setups)
 	}
 	return runBrokers(ctx, s.out, setups, manager, release)
+}
+
+// tellChecked tells what brokers would be, and what start would warn of.
+func tellChecked(out io.Writer, setups []*hopwire.Setup) error {
+	for _, setup := range setups {
+		warnings, err := setup.Check()
+		if err != nil {
+			return err
+		}
+		terminal.Fprintf(out, "%s", describe(setup, setup))
+		for _, line := range warnings {
+			terminal.Fprintf(out, "  warning   %s\n", line)
+		}
+		if setup.InUse() {
+			terminal.Fprintln(out, "  warning   the store's folder is in use by another broker, of"+
+				" ActiveMQ or Hopwire: start waits as its slave until it ends")
+		}
+		terminal.Fprintln(out, "  checked   the file and the disk; addresses and ports are tried at"+
+			" the start alone")
+	}
+	return nil
 }
 
 // inOneLine has errors say what they are: some have the stack of their making to show besides.
@@ -323,6 +332,10 @@ func describe(setup *hopwire.Setup, b ways) terminal.Text {
 	}
 	if dir := setup.Folder(); dir != "" {
 		terminal.Fprintf(&t, "  store     %s\n", dir)
+		if name := setup.Relative(); name != "" {
+			terminal.Fprintf(&t, "            %s begins at the folder of the start: from another it is"+
+				" another store\n", name)
+		}
 	} else {
 		terminal.Fprintf(&t, "  store     none: persistent messages end with the process\n")
 	}
@@ -364,7 +377,14 @@ func limits(l hopwire.Limits) string {
 	if !l.Stored {
 		return text
 	}
-	return text + ", store " + most(l.StoreBytes) + ", temp " + most(l.TempBytes)
+	left := func(free int64) string {
+		if free == 0 {
+			return ""
+		}
+		return " (its disk has " + plural.Bytes(free) + " free)"
+	}
+	return text + ", store " + most(l.StoreBytes) + left(l.StoreFree) + ", temp " +
+		most(l.TempBytes) + left(l.TempFree)
 }
 
 // remarks are the lines about a file: the compatibility level, and what is not as it says.

@@ -122,15 +122,20 @@ func (o Options) Validate() error {
 }
 
 // Capacity is the size in bytes of the disk that a folder is, or will be, on; 0 when nobody knows.
-func Capacity(dir string) int64 {
+func Capacity(dir string) int64 { return int64(min(diskOf(dir).TotalBytes, 1<<62)) }
+
+// Free is how many bytes of it are free; 0 when there are none, or nobody knows.
+func Free(dir string) int64 { return int64(min(diskOf(dir).AvailBytes, 1<<62)) }
+
+func diskOf(dir string) vfs.DiskUsage {
 	for {
 		usage, err := vfs.Default.GetDiskUsage(dir)
 		if err == nil {
-			return int64(min(usage.TotalBytes, 1<<62))
+			return usage
 		}
 		up := filepath.Dir(dir)
 		if up == dir || !errors.Is(err, fs.ErrNotExist) {
-			return 0
+			return vfs.DiskUsage{}
 		}
 		dir = up
 	}
