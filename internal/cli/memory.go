@@ -23,7 +23,15 @@ const (
 // cushion counts as memory in use for the garbage collector alone. Nobody touches it, so there is
 // no memory behind it. What is on its way through a busy broker takes a few MiB, and is garbage
 // soon: collected each time it has doubled, it was so dozens of times a second, a fifth of all CPU.
-func cushion() []byte { return make([]byte, cushionBytes) }
+// There is none where the environment says how much garbage may lie.
+func cushion() []byte {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return nil
+	}
+	c := make([]byte, cushionBytes)
+	vacate(c) // of memory that was in use before, the runtime makes zeros
+	return c
+}
 
 // boundHeap has garbage collected more often where the heap would else grow to twice of what the
 // brokers' limits allow, if all have one. What the environment says of GOMEMLIMIT counts instead.

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"os"
 	"runtime"
 	"runtime/metrics"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +28,8 @@ func TestMemoryIsGivenBackOnceItIsCalmAfterMuchWasAllocated(t *testing.T) {
 }
 
 func TestTheCushionLetsGarbageLie(t *testing.T) {
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
 	held := cushion()
 	runtime.GC()
 	goal := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
@@ -33,4 +38,48 @@ func TestTheCushionLetsGarbageLie(t *testing.T) {
 		t.Errorf("garbage is collected when the heap has %d bytes", g)
 	}
 	runtime.KeepAlive(held)
+}
+
+func TestWhoSaysHowMuchGarbageMayLieHasNoCushion(t *testing.T) {
+	for name, value := range map[string]string{"GOGC": "400", "GOMEMLIMIT": "64MiB"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOGC", "")
+			t.Setenv("GOMEMLIMIT", "")
+			t.Setenv(name, value)
+			if c := cushion(); c != nil {
+				t.Errorf("it has %d bytes", len(c))
+			}
+		})
+	}
+}
+
+func TestNoMemoryIsBehindWhatIsVacated(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("memory is given back on Linux alone")
+	}
+	b := make([]byte, cushionBytes)
+	for i := range b {
+		b[i] = 1
+	}
+	before := residentBytes(t)
+	vacate(b)
+	if freed := before - residentBytes(t); freed < cushionBytes/2 {
+		t.Errorf("%d bytes less are resident", freed)
+	}
+	if b[0] != 0 || b[len(b)-1] != 0 {
+		t.Error("it is not zeros")
+	}
+}
+
+func residentBytes(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
 }
