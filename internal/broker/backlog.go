@@ -42,8 +42,8 @@ type backlogSpool struct {
 	page       int64 // bytes that are read at once
 	reading    bool
 	tail       fifo[backlogItem]
-	behind     int64       // bytes of stays and tail
-	onTheirWay []*spoolPut // of the first ones of tail
+	behind     int64      // bytes of stays and tail
+	onTheirWay []onItsWay // the first ones of tail
 }
 
 // stayed is a message that stays in memory. Invariant: the sequences of those, and of the records,
@@ -52,6 +52,15 @@ type stayed struct {
 	backlogItem
 	seq store.Seq
 }
+
+// onItsWay is one that gets a record; without a put it stays, between those that do.
+type onItsWay struct {
+	seq store.Seq
+	put *spoolPut
+}
+
+// spillLooks is how many that stay are passed over, at most, for one more that goes with others.
+const spillLooks = 1000
 
 type recordsOf struct {
 	dest  *destination
@@ -173,20 +182,22 @@ func (q *backlog) each(f func(backlogItem)) {
 // spooled: so many bytes, or what there is, and gives how many.
 func (q *backlog) spill(c *choice, need, page int64) (found int64) {
 	q.part(page)
-	for len(q.onTheirWay) < q.tail.len() && found < need && !c.full() {
+	passed := 0
+	for len(q.onTheirWay) < q.tail.len() && found < need && !c.full() && passed < spillLooks {
 		it, seq := q.tail.at(len(q.onTheirWay)), q.next
 		q.next++
-		goes := q.b.spool.takes(it.dest)
-		if !goes && len(q.onTheirWay) == 0 {
-			q.stays.push(stayed{q.tail.pop(), seq})
-			continue
-		}
-		p := &spoolPut{dest: q.dest, of: q, size: it.m.Size(), stays: !goes,
-			copy: &queue.Copy{Seq: uint64(seq), Message: it.m}}
-		q.onTheirWay = append(q.onTheirWay, p)
-		if goes {
+		switch {
+		case q.b.spool.takes(it.dest):
+			p := &spoolPut{dest: q.dest, of: q, size: it.m.Size(),
+				copy: &queue.Copy{Seq: uint64(seq), Message: it.m}}
+			q.onTheirWay = append(q.onTheirWay, onItsWay{seq, p})
 			c.puts, c.size = append(c.puts, p), c.size+p.size
 			found += p.size
+		case len(q.onTheirWay) == 0: // once, however many
+			q.stays.push(stayed{q.tail.pop(), seq})
+		default:
+			q.onTheirWay = append(q.onTheirWay, onItsWay{seq: seq})
+			passed++
 		}
 	}
 	return found
@@ -215,18 +226,18 @@ func (q *backlog) part(page int64) {
 
 // leave lets what was on its way leave memory, as there is a record of it now.
 func (q *backlog) leave() {
-	for _, p := range q.onTheirWay {
-		it, seq := q.tail.pop(), store.Seq(p.copy.Seq)
-		if p.stays {
-			q.stays.push(stayed{it, seq})
+	for _, w := range q.onTheirWay {
+		it := q.tail.pop()
+		if w.put == nil {
+			q.stays.push(stayed{it, w.seq})
 			continue
 		}
 		q.uncharge(it)
-		q.behind -= p.size
+		q.behind -= w.put.size
 		of := q.recordsOf[it.name]
 		q.recordsOf[it.name] = recordsOf{it.dest, of.count + 1}
 		q.records++
-		q.end = seq + 1
+		q.end = w.seq + 1
 	}
 	q.onTheirWay = nil
 	q.goOn()
@@ -245,8 +256,10 @@ func (q *backlog) goOn() {
 			q.goesNext()
 		}
 	case q.ready() == 0 && q.tail.len() > 0:
-		for _, p := range q.onTheirWay {
-			p.over = true
+		for _, w := range q.onTheirWay {
+			if w.put != nil {
+				w.put.over = true
+			}
 		}
 		q.items, q.messages = q.tail, q.tail.len()
 		q.tail, q.behind, q.onTheirWay = fifo[backlogItem]{}, 0, nil

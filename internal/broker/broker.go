@@ -155,7 +155,7 @@ type Broker struct {
 
 	connections map[message.ConnectionID]*Connection
 	connOrder   []*Connection
-	missed      []missed // in the order of their going
+	away        []awayBridge // in the order of their going
 	clientIDs   map[string]*Connection
 	advisories  advisories
 	networks    networks

@@ -366,7 +366,7 @@ func (c *Connection) Gone() {
 			c.dropParked()
 		}
 		c.out.Cut()
-		c.miss()
+		c.goesAway()
 		c.release()
 		c.closed = true
 		c.pace()

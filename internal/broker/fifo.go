@@ -1,5 +1,7 @@
 package broker
 
+import "slices"
+
 // fifo is a list of what waits. To take the first one out, or a number of them, costs the same
 // however many wait: a place in front is moved on, and the rest is moved up when its array is full
 // and at least half of it is in front.
@@ -51,10 +53,11 @@ func (f *fifo[T]) drop(n int) {
 	}
 }
 
-// split takes all from a place on out. Nothing is moved: each part keeps its part of the array.
+// split takes all from a place on out, with the array; the few before it get one of their own.
 func (f *fifo[T]) split(i int) fifo[T] {
-	i += f.start
-	rest := fifo[T]{list: f.list[i:]}
-	f.list = f.list[:i:i]
+	front := slices.Clone(f.all()[:i])
+	clear(f.all()[:i])
+	rest := fifo[T]{list: f.list, start: f.start + i}
+	*f = fifo[T]{list: front}
 	return rest
 }

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hopwire/internal/message"
+	"hopwire/internal/policy"
 )
 
 func TestAFifoGivesWhatItGotInOrder(t *testing.T) {
@@ -79,6 +80,21 @@ func TestAFifoMovesLittle(t *testing.T) {
 	}
 }
 
+// The part in front is a page that stays for long: it must not keep the array of what was behind.
+func TestTheFrontOfAFifoHasAnArrayOfItsOwn(t *testing.T) {
+	var f fifo[int]
+	for i := range 10_000 {
+		f.push(i)
+	}
+	rest := f.split(100)
+	if cap(f.list) > 200 || &rest.list[0] == &f.list[0] {
+		t.Errorf("its array has %d places", cap(f.list))
+	}
+	if f.len() != 100 || rest.len() != 9_900 || *f.at(99) != 99 || *rest.at(0) != 100 {
+		t.Errorf("%d and %d", f.len(), rest.len())
+	}
+}
+
 type unpaged struct{}
 
 func (unpaged) paged() {}
@@ -109,4 +125,36 @@ func TestWhatIsSpooledMovesNothingThatWaits(t *testing.T) {
 		t.Errorf("%s is next", next)
 	}
 	q.release()
+}
+
+// What stays in memory is passed over, not copied, and only so much of it at once.
+func TestWhatStaysInMemoryIsPassedOverInBounds(t *testing.T) {
+	h := open(t, nil, cursors(policy.CursorStore, topicNamed("A.kept")))
+	kept, other := h.b.destination(topicNamed("A.kept")), h.b.destination(topicNamed("A.other"))
+	q := &backlog{b: h.b, of: unpaged{}, spools: true}
+	push := func(d *destination, n int) {
+		for range n {
+			q.push(backlogItem{d, d.name, &message.Message{Destination: d.name,
+				Content: make([]byte, 100)}})
+		}
+	}
+	push(other, 10)
+	push(kept, 5*spillLooks)
+	push(other, 10)
+	c := &choice{}
+	q.spill(c, 1<<40, 1)
+	if len(c.puts) != 9 || len(q.onTheirWay) != 9+spillLooks {
+		t.Fatalf("%d go, of %d", len(c.puts), len(q.onTheirWay))
+	}
+	q.leave()
+	for n := 0; len(c.puts) < 19; n++ { // the others are reached
+		if n == 10 {
+			t.Fatalf("%d go", len(c.puts))
+		}
+		q.spill(c, 1<<40, 1)
+		q.leave()
+	}
+	if got := q.len(); got != 20+5*spillLooks {
+		t.Errorf("%d wait", got)
+	}
 }

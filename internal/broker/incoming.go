@@ -9,8 +9,8 @@ import (
 
 // Bounds of what is remembered of bridges of peers that went without a word.
 const (
-	missedMost = 300
-	missedTime = 12 * time.Hour
+	awayMost = 300
+	awayTime = 12 * time.Hour
 )
 
 // IncomingStatus is a peer's bridge at one moment.
@@ -24,8 +24,8 @@ type IncomingStatus struct {
 	Away bool
 }
 
-// missed is a bridge that led here alone and whose connection ended without a word of the peer.
-type missed struct {
+// awayBridge is a bridge that led here alone and whose connection ended without a word of the peer.
+type awayBridge struct {
 	status    IncomingStatus
 	connector string
 	at        time.Duration
@@ -36,36 +36,36 @@ type missed struct {
 func (c *Connection) leadsHere() bool { return c.network && (c.mirror == nil || c.duplex == nil) }
 
 func (c *Connection) tellOfBridge(kind EventKind) {
+	if kind == BridgeCame && c.network {
+		c.b.isBack(c)
+	}
 	if !c.leadsHere() {
 		return
-	}
-	if kind == BridgeCame {
-		c.b.forgetMissed(c)
 	}
 	c.b.tell(Event{Kind: kind, Peer: c.peer.Name, Count: c.received,
 		Text: c.remote.Address + " as " + c.clientID})
 }
 
-// miss remembers a bridge of which nothing is left here.
-func (c *Connection) miss() {
+// goesAway remembers a bridge of which nothing is left here.
+func (c *Connection) goesAway() {
 	b := c.b
 	if !c.opened || !c.leadsHere() || slices.ContainsFunc(b.connOrder, func(x *Connection) bool {
-		return x != c && x.leadsHere() && x.peer.Name == c.peer.Name && x.connector == c.connector
+		return x != c && x.network && x.peer.Name == c.peer.Name && x.connector == c.connector
 	}) {
 		return
 	}
-	b.forgetMissed(c)
+	b.isBack(c)
 	s := IncomingStatus{Peer: c.peer, Address: c.remote.Address, ClientID: c.clientID,
 		Received: c.received, Away: true}
-	b.missed = append(b.missed, missed{s, c.connector, b.env.Mono()})
-	if n := len(b.missed) - missedMost; n > 0 {
-		b.missed = slices.Delete(b.missed, 0, n)
+	b.away = append(b.away, awayBridge{s, c.connector, b.env.Mono()})
+	if n := len(b.away) - awayMost; n > 0 {
+		b.away = slices.Delete(b.away, 0, n)
 	}
 }
 
-// forgetMissed forgets what is known of the connector of a peer, whatever the peer's id was.
-func (b *Broker) forgetMissed(c *Connection) {
-	b.missed = slices.DeleteFunc(b.missed, func(m missed) bool {
+// isBack forgets what is known of the connector of a peer, whatever the peer's id was.
+func (b *Broker) isBack(c *Connection) {
+	b.away = slices.DeleteFunc(b.away, func(m awayBridge) bool {
 		return m.status.Peer.Name == c.peer.Name && m.connector == c.connector
 	})
 }
@@ -80,8 +80,8 @@ func (b *Broker) incoming() []IncomingStatus {
 				ClientID: c.clientID, Received: c.received, Since: now - c.since})
 		}
 	}
-	b.missed = slices.DeleteFunc(b.missed, func(m missed) bool { return now-m.at > missedTime })
-	for _, m := range b.missed {
+	b.away = slices.DeleteFunc(b.away, func(m awayBridge) bool { return now-m.at > awayTime })
+	for _, m := range b.away {
 		m.status.Since = now - m.at
 		out = append(out, m.status)
 	}

@@ -118,9 +118,17 @@ func TestABridgeThatLedHereAndWentWithoutAWordIsAway(t *testing.T) {
 			g.Gone()
 			h.connect("l2", "nc_b_outbound", "u", peerNamed("b", "2"))
 		}, 1},
+		{"it is back as duplex", func(h *house, g *guest) {
+			g.Gone()
+			duplexOf(h, "l2", "nc_a_outbound", peerNamed("a", "2"))
+		}, 0},
+		{"it was back as duplex before", func(h *house, g *guest) {
+			duplexOf(h, "l2", "nc_a_other", peerNamed("a", "2"))
+			g.Gone()
+		}, 0},
 		{"that is long ago", func(h *house, g *guest) {
 			g.Gone()
-			h.pass(missedTime + time.Second)
+			h.pass(awayTime + time.Second)
 		}, 0},
 	} {
 		h := open(t, nil, nil)
@@ -140,13 +148,23 @@ func TestABridgeThatLedHereAndWentWithoutAWordIsAway(t *testing.T) {
 		}
 	}
 	h := open(t, nil, nil)
-	for n := range missedMost + 5 {
+	for n := range awayMost + 5 {
 		name := fmt.Sprint("a", n)
 		h.connect("l"+name, "nc_"+name, "u", peerNamed(name, "1")).Gone()
 	}
-	if in := h.b.Status().Incoming; len(in) != missedMost || in[0].Peer.Name != "a5" {
+	if in := h.b.Status().Incoming; len(in) != awayMost || in[0].Peer.Name != "a5" {
 		t.Errorf("%d are away", len(in))
 	}
+}
+
+// duplexOf connects a peer's bridge that leads back, too.
+func duplexOf(h *house, id message.ConnectionID, clientID string, p *message.BrokerInfo) {
+	g := &guest{h: h}
+	g.Connection = h.b.Connect(g, Remote{Address: "test", HopwireLevel: 1},
+		func(*message.BrokerInfo) {})
+	p.Duplex = true
+	g.do(p)
+	g.do(&message.ConnectionInfo{ID: id, ClientID: clientID, UserName: "u"})
 }
 
 // What is refused comes again and again: only what was taken counts as received.

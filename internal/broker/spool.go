@@ -76,9 +76,7 @@ type spoolPut struct {
 	of   *backlog // whose copy it is; nil: a queue's
 	copy *queue.Copy
 	size int64
-	// stays: it is in no batch, and stays in memory between those that are.
-	stays bool
-	over  bool // the copy ended meanwhile
+	over bool // the copy ended meanwhile
 }
 
 // expiration is when a search is to find the record of the copy; 0 is never. What waits for a
