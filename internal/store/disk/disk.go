@@ -112,6 +112,9 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 		if err != nil {
 			return s.openError(err)
 		}
+		if err = s.checkTables(ctx, fs, dir); err != nil {
+			return err
+		}
 		s.schedule.Begin()
 		return nil
 	})

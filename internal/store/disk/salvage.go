@@ -61,17 +61,12 @@ func (r *repair) find() (damaged bool, err error) {
 	if err != nil {
 		return false, r.error(err)
 	}
-	for _, level := range slices.Backward(levels) { // what is above is newer
-		for i := range level {
-			t := &level[i]
-			bad, err := r.look(files.Table{
-				Path: r.fs.PathJoin(r.path(files.DB), t.BackingSSTNum.String()+tableSuffix),
-				Lo:   t.Smallest.UserKey, Hi: t.Largest.UserKey, Newest: uint64(t.LargestSeqNum)})
-			if err != nil {
-				return false, r.error(err)
-			}
-			damaged = damaged || bad
+	for _, t := range r.listed(levels) {
+		bad, err := r.look(t)
+		if err != nil {
+			return false, r.error(err)
 		}
+		damaged = damaged || bad
 	}
 	r.logs = r.seen.Logs()
 	if !damaged && len(r.told.Others) == 0 {
@@ -85,7 +80,7 @@ func (r *repair) find() (damaged bool, err error) {
 // the bottom has no sequence numbers any more.
 func (r *repair) findAll() error {
 	r.unlisted = true
-	names, err := r.fs.List(r.path(files.DB))
+	names, err := r.seen.List(r.path(files.DB))
 	if err != nil {
 		return r.error(err)
 	}
@@ -149,10 +144,15 @@ func (r *repair) without(t files.Table) error {
 	}
 	r.seen.ShowTail(t.Path, tail)
 	for _, span := range lost {
-		r.lost = append(r.lost, lostSpan{span, t.Newest})
+		r.loseSpan(span, t.Newest)
 	}
-	slices.SortFunc(r.lost, func(a, b lostSpan) int { return bytes.Compare(a.Lo, b.Lo) })
 	return nil
+}
+
+// loseSpan notes that keys are lost, of changes up to a sequence number.
+func (r *repair) loseSpan(span files.Span, newest uint64) {
+	r.lost = append(r.lost, lostSpan{span, newest})
+	slices.SortFunc(r.lost, func(a, b lostSpan) int { return bytes.Compare(a.Lo, b.Lo) })
 }
 
 // mendTail shows a table with another tail.
