@@ -214,6 +214,7 @@ func (r *repair) readHeaders(from pebble.Reader) (headers map[store.DestID]store
 func (r *repair) copy() error {
 	r.counts, r.stale = map[store.DestID]int64{}, map[store.DestID]bool{}
 	r.unsure, r.has = map[store.DestID]bool{}, map[byte]bool{}
+	r.under = map[store.DestID]spans{}
 	metas := map[string]bool{}
 	lost := sweep{rest: r.lost}
 	err := r.pattern.Merge(r.ctx, r.seen, r.tables, r.logs, func(key, value []byte, seq uint64) error {
@@ -224,7 +225,7 @@ func (r *repair) copy() error {
 			r.counts[destOf(key)]++
 			if older {
 				r.unsure[destOf(key)] = true
-				r.under++
+				r.under[destOf(key)] = r.under[destOf(key)].with(seqOf(key))
 			}
 		case key[0] == kindHeader && len(key) == destKeySize:
 			r.stale[destOf(key)] = older || r.unlisted
@@ -260,6 +261,31 @@ func (r *repair) copy() error {
 	return r.write(1)
 }
 
+// spans are sequences in their order; those that follow each other are one.
+type spans []span
+
+// with gives them with a sequence that is higher than all.
+func (s spans) with(seq store.Seq) spans {
+	if n := len(s); n > 0 && s[n-1].hi == seq {
+		s[n-1].hi = seq + 1
+		return s
+	}
+	return append(s, span{lo: seq, hi: seq + 1})
+}
+
+func (s spans) has(seq store.Seq) bool {
+	_, found := slices.BinarySearchFunc(s, seq, func(one span, seq store.Seq) int {
+		switch {
+		case one.hi <= seq:
+			return -1
+		case one.lo > seq:
+			return 1
+		}
+		return 0
+	})
+	return found
+}
+
 // sweep goes through keys in their order, beside lost blocks in that of their first keys.
 type sweep struct{ rest, open []lostSpan }
 
@@ -285,9 +311,9 @@ func (r *repair) lostOf(kinds ...byte) bool {
 
 // tellLost tells of blocks that were lost, and of tables with damaged tails.
 func (r *repair) tellLost() {
-	if r.under > 0 {
+	if r.hidden > 0 {
 		r.told.Others = append(r.told.Others, fmt.Sprintf("messages that damaged blocks hid, and that"+
-			" are copied: %d; what of them was consumed shortly before the damage may come again", r.under))
+			" are copied: %d; what of them was consumed shortly before the damage may come again", r.hidden))
 	}
 	for _, t := range r.tailless {
 		what := "all of its blocks were found"

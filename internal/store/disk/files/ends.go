@@ -50,17 +50,18 @@ func (e *Ends) Span(ctx context.Context, fs vfs.FS, path string) (lo, hi *pebble
 		k := kv.K.Clone()
 		lo = &k
 	}
+	isFirst := it.Error() == nil // a table may have nothing but ranges that it deletes
 	if kv := it.Last(); kv != nil {
 		k := kv.K.Clone()
 		hi = &k
 	}
-	_ = it.Close() // as above
-	empty := lo == nil && hi == nil && len(m.ends) > 0
+	isLast := it.Error() == nil
+	_ = it.Close() // it was looked at
 	for _, t := range m.ends {
-		if (lo != nil || empty) && (lo == nil || bytes.Compare(t.lo, lo.UserKey) <= 0) {
+		if isFirst && (lo == nil || bytes.Compare(t.lo, lo.UserKey) <= 0) {
 			lo = &pebble.InternalKey{UserKey: t.lo}
 		}
-		if (hi != nil || empty) && (hi == nil || bytes.Compare(t.hi, hi.UserKey) > 0) {
+		if isLast && (hi == nil || bytes.Compare(t.hi, hi.UserKey) > 0) {
 			hi = &pebble.InternalKey{UserKey: t.hi}
 		}
 	}
