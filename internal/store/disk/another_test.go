@@ -122,7 +122,7 @@ func TestATableIsNotTakenForAnother(t *testing.T) {
 		left       [2]int
 		change     func(tables [2]string) error
 	}{
-		{"swapped", ", for which it is taken", [2]int{100, 100}, func(tables [2]string) error {
+		{"swapped", "; it is taken for 0", [2]int{100, 100}, func(tables [2]string) error {
 			return swap(tables[0], tables[1])
 		}},
 		{"of another store", "; it is left out", [2]int{0, 100}, func(tables [2]string) error {

@@ -12,9 +12,9 @@
 // "ballast" takes a quarter of the reserve, to be given back when the disk is full. "db" is
 // pebble's, but for "known" in it, which says how far its manifest and logs are durable, and sums
 // that up: an open that does not find them so, or no such file, refuses (files.Known), as it does
-// when a table has not the first and last key that the manifest says. "db.damaged-" with a time are the tables from
-// before a repair; what else begins with "db." is left by one that was killed, and ended or undone
-// by the next open, if it has the mark of a repair and nothing else.
+// when a table has not the first and last key that the manifest says. "db.damaged-" with a time are
+// the tables from before a repair; what else begins with "db." is left by one that was killed, and
+// ended or undone by the next open, if it has the mark of a repair and nothing else.
 //
 // A Spool's folder has "lock" and "db" alone, from its first put to its end (spool.go): a volatile
 // store logs nothing, syncs nothing, and is never opened again.

@@ -69,7 +69,7 @@ func (r *repair) listed(levels [][]pebble.SSTableInfo) (out []files.Table) {
 		what := "; it is left out"
 		if of >= 0 && paths[wrong[of]] == "" {
 			paths[wrong[of]] = path
-			what = " of " + r.fs.PathBase(out[wrong[of]].Path) + ", for which it is taken"
+			what = "; it is taken for " + r.fs.PathBase(out[wrong[of]].Path)
 		}
 		r.told.Others = append(r.told.Others, fmt.Sprintf("%s/%s %s%s", files.DB, r.fs.PathBase(path),
 			isAnother, what))

@@ -190,9 +190,16 @@ func (r *repair) openOld() (*pebble.DB, error) {
 	if r.seen.ListCut {
 		return nil, nil
 	}
-	db, err := r.open(files.DB, r.seen, func(o *pebble.Options) {
-		o.ReadOnly, o.ErrorIfNotExists = true, true
-	})
+	open := func() (*pebble.DB, error) {
+		return r.open(files.DB, r.seen, func(o *pebble.Options) {
+			o.ReadOnly, o.ErrorIfNotExists = true, true
+		})
+	}
+	db, err := open()
+	if err != nil && r.seen.ShowSizes(err) { // those tables are looked at as all are
+		r.told.Others = append(r.told.Others, oneLined(err.Error()))
+		db, err = open()
+	}
 	if err != nil && files.IsDamage(err) {
 		r.told.Cut = r.told.Cut || files.LacksTable(err)
 		r.told.Others = append(r.told.Others, oneLined(err.Error()))
@@ -284,9 +291,9 @@ func (r *repair) isInPlace() error {
 	if r.o.FS != nil || err != nil {
 		return nil //nolint:nilerr // it is no link
 	}
-	return message.Errorf(message.Limit, "store %s: %s is a link to %s, and the repaired store"+
-		" would lie beside the link, not there: move all of the store's folder to that disk, %s in it, and link"+
-		" that folder, or put the tables in the place of the link", r.o.Dir, files.DB, to, files.DB)
+	return message.Errorf(message.Limit, "store %s: %s is a link to %s, and the repaired store would"+
+		" lie beside the link, not there: move all of the store's folder to that disk, %s in it, and"+
+		" link that folder, or put the tables in the place of the link", r.o.Dir, files.DB, to, files.DB)
 }
 
 // put writes a record to the new tables.

@@ -168,7 +168,9 @@ func (r *repair) mendTail(t files.Table) error {
 	lost := lostTable{name: r.fs.PathBase(t.Path), lo: t.Lo, hi: t.Hi, bytes: tail.Lost,
 		whole: tail.Whole}
 	r.tailless = append(r.tailless, lost)
-	r.told.Cut = r.told.Cut || !lost.whole
+	if r.told.Cut = r.told.Cut || !lost.whole; !lost.whole && t.Lo != nil { // any of its keys
+		r.loseSpan(files.Span{Lo: t.Lo, Hi: append(bytes.Clone(t.Hi), 0)}, t.Newest)
+	}
 	r.seen.ShowTail(t.Path, tail.Bytes)
 	return nil
 }

@@ -279,12 +279,15 @@ type knownFile struct {
 	noted int64
 }
 
-// Write implements vfs.File.
+// Write implements vfs.File. What is under it may spoil b, and writes all of it or ends the store.
 func (f *knownFile) Write(b []byte) (int, error) {
+	now := f.written().with(b)
 	n, err := f.File.Write(b)
-	f.mu.Lock()
-	f.now = f.now.with(b[:n])
-	f.mu.Unlock()
+	if err == nil {
+		f.mu.Lock()
+		f.now = now
+		f.mu.Unlock()
+	}
 	return n, err
 }
 

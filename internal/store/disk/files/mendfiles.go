@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,6 +21,7 @@ type Mended struct {
 	shown  map[string]string // by their paths, those of mem
 	more   []string          // names that the folder has beside those on the disk
 	hidden []string
+	sizes  map[string]int64  // of tables by their paths, as the list of them says
 	tails  map[string][]byte // of tables by their paths: what is shown behind their own bytes
 	logs   []string          // paths of those that are needed, in their order
 
@@ -64,8 +67,27 @@ func (fs *Mended) Stat(name string) (vfs.FileInfo, error) {
 	if fs.isHidden(name) {
 		return nil, errHidden
 	}
-	return fs.FS.Stat(name)
+	info, err := fs.FS.Stat(name)
+	if size, ok := fs.sizes[name]; ok && err == nil {
+		return tailedInfo{info, size}, nil
+	}
+	return info, err
 }
+
+// ShowSizes has tables have the lengths that the list of the tables says, as far as pebble's
+// refusal of other lengths names them; false means that it names none.
+func (fs *Mended) ShowSizes(refusal error) bool {
+	found := otherSize.FindAllStringSubmatch(refusal.Error(), -1)
+	for _, part := range found {
+		size, _ := strconv.ParseInt(part[2], 10, 64)
+		fs.sizes[part[1]] = size
+	}
+	return len(found) > 0
+}
+
+// otherSize is how pebble tells of a table that has another length.
+var otherSize = regexp.MustCompile(
+	`object size mismatch \(([^\n]*?)\): \d+ \(disk\) != (\d+) \(MANIFEST\)`)
 
 func (fs *Mended) isHidden(path string) bool {
 	return slices.Contains(fs.hidden, fs.PathBase(path))
@@ -92,7 +114,7 @@ func (fs *Mended) show(path string, data []byte) error {
 // be told of it.
 func Mend(fs vfs.FS, db string) (*Mended, []string, error) {
 	out := &Mended{FS: fs, mem: vfs.NewMem(), shown: map[string]string{},
-		tails: map[string][]byte{}}
+		sizes: map[string]int64{}, tails: map[string][]byte{}}
 	s, err := see(fs, db)
 	if err != nil {
 		return nil, nil, err
