@@ -18,6 +18,10 @@ const branchPage = 4 << 20
 // it stays prepared.
 func (tx *transaction) conclude(commit bool, done func(error)) {
 	x := tx.branch
+	if commit && x.lost > 0 {
+		done(tx.incomplete())
+		return
+	}
 	x.state, x.commit = branchEnding, commit
 	over := func() {
 		tx.forget()
@@ -64,6 +68,10 @@ func (b *Broker) Decide(xid string, commit bool, by string, done func(error)) {
 
 // impose decides about a branch without its transaction manager.
 func (b *Broker) impose(tx *transaction, commit bool, by string, done func(error)) {
+	if commit && tx.branch.lost > 0 {
+		done(tx.incomplete())
+		return
+	}
 	how := "rolled back"
 	if commit {
 		how = "committed"
@@ -85,8 +93,12 @@ func (b *Broker) imposeAll() {
 
 // holding says how much waits for a prepared branch.
 func (tx *transaction) holding() string {
-	return fmt.Sprintf("holds %d sent and %d acknowledged messages",
-		tx.branch.stored+int64(len(tx.sends)), tx.branch.acked)
+	lost := ""
+	if tx.branch.lost > 0 {
+		lost = fmt.Sprintf(", and can only be rolled back, as %d that it sent are lost", tx.branch.lost)
+	}
+	return fmt.Sprintf("holds %d sent and %d acknowledged messages%s",
+		tx.branch.stored-tx.branch.lost+int64(len(tx.sends)), tx.branch.acked, lost)
 }
 
 // TransactionStatus is one prepared XA branch at one moment.
@@ -94,6 +106,7 @@ type TransactionStatus struct {
 	ID    string
 	Since time.Duration // since it was prepared
 	Sends int64         // messages that are there when it commits
+	Lost  int64         // others that a repair lost: it can only be rolled back
 	Acks  int           // messages that it acknowledged: nobody gets them before it is rolled back
 }
 
@@ -101,7 +114,8 @@ type TransactionStatus struct {
 func (b *Broker) transactions() (out []TransactionStatus) {
 	for _, tx := range b.xa.prepared {
 		out = append(out, TransactionStatus{ID: tx.id.String(), Since: tx.age(),
-			Sends: tx.branch.stored + int64(len(tx.sends)), Acks: tx.branch.acked})
+			Sends: tx.branch.stored - tx.branch.lost + int64(len(tx.sends)), Lost: tx.branch.lost,
+			Acks: tx.branch.acked})
 	}
 	return out
 }
@@ -158,6 +172,17 @@ func (tx *transaction) unreadable(s *store.Stored) error {
 	err := message.Errorf(message.Corrupt, "%s stays prepared: what it sent cannot be read at %s;"+
 		" stop the broker, run hopwire repair FILE, which copies what can be read, and commit then: %w",
 		tx.id, sequences(uint64(s.Seq), uint64(s.To)), s.Damage)
+	tx.b.counts.Reasons[message.Unreadable]++
+	tx.b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Count: 1, Text: err.Error()})
+	return err
+}
+
+// incomplete refuses the commit of a branch of which a repair could not read all that it sent: half
+// of what was to happen at once is no outcome.
+func (tx *transaction) incomplete() error {
+	err := message.Errorf(message.Corrupt, "%s stays prepared: of the messages that it sent, a repair"+
+		" of the store lost %d, and %d are left; roll it back, with its transaction manager or by"+
+		" hopwire transactions", tx.id, tx.branch.lost, tx.branch.stored-tx.branch.lost)
 	tx.b.counts.Reasons[message.Unreadable]++
 	tx.b.tell(Event{Kind: StoreTrouble, Reason: message.Unreadable, Count: 1, Text: err.Error()})
 	return err
@@ -229,7 +254,7 @@ func (b *Broker) restoreBranches(headers []store.Header) {
 		}
 		tx := b.newTransaction(nil, h.Prepared.ID)
 		tx.branch = &branch{state: branchPrepared, dest: h.ID, stored: h.Count,
-			since: h.Prepared.Time}
+			lost: h.Prepared.Lost, since: h.Prepared.Time}
 		for _, r := range h.Prepared.Acks {
 			d := b.byID(r.Dest)
 			if d != nil && d.queue != nil && d.queue.Withhold(uint64(r.Seq)) {

@@ -58,7 +58,8 @@ type branch struct {
 	unit    *unit                         // of the prepare, while it is on its way
 	voted   func(error)                   // hears of it
 	dest    store.DestID                  // that keeps what was sent; 0 when nothing is stored
-	stored  int64                         // messages in it
+	stored  int64                         // messages in it, with those that are
+	lost    int64                         // to a repair
 	since   int64                         // when it was prepared; Wall
 	acked   int                           // acknowledgements
 	refs    []store.AckRef                // those of before the broker's start

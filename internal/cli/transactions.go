@@ -98,6 +98,10 @@ func spelling(xid string) string {
 
 // transaction is a prepared transaction in a line.
 func transaction(x *manage.Transaction) string {
-	return fmt.Sprintf("%s for %s: %s sent, %s acknowledged", x.ID, age(x.SinceMs),
-		plural.Of(x.Sends, "message"), plural.Of(x.Acks, "message"))
+	lost := ""
+	if x.Lost > 0 {
+		lost = fmt.Sprintf("; a repair lost %d that it sent: it can only be rolled back", x.Lost)
+	}
+	return fmt.Sprintf("%s for %s: %s sent, %s acknowledged%s", x.ID, age(x.SinceMs),
+		plural.Of(x.Sends, "message"), plural.Of(x.Acks, "message"), lost)
 }

@@ -43,8 +43,9 @@ var words = kong.Vars{
 		" bean's property files define comes first.",
 
 	"repairHelp": `The broker must be stopped. What can be read is copied into a new store, which
-takes the place of the old one; that stays beside it, so there must be as much room again.
-What cannot be read is counted for each destination. A store without damage is left as it is.
+takes the place of the old one; that stays beside it, so there must be as much room again, and
+64 MiB. What cannot be read is counted for each destination. A store without damage is left as it
+is.
 Exit codes: 0 when it is repaired, or nothing is damaged; 1 when it cannot be repaired, or the disk
 has no room for that; 2 for a wrong file or user; 3 when the broker runs.`,
 

@@ -148,6 +148,7 @@ type Transaction struct {
 	ID      string `json:"id"`
 	SinceMs int64  `json:"sinceMs"` // since it was prepared
 	Sends   int64  `json:"sends"`   // messages that are there when it commits
+	Lost    int64  `json:"lost"`    // others that a repair lost: it can only be rolled back
 	Acks    int    `json:"acks"`    // messages that it keeps from others until it rolls back
 }
 
@@ -299,7 +300,8 @@ func (s *Status) FromBroker(b broker.Status, others map[message.Reason]int64) {
 	}
 	for _, x := range b.Transactions {
 		s.Transactions = append(s.Transactions, Transaction{ID: x.ID,
-			SinceMs: x.Since.Milliseconds(), Sends: x.Sends, Acks: x.Acks})
+			SinceMs: x.Since.Milliseconds(), Sends: x.Sends, Lost: x.Lost,
+			Acks: x.Acks})
 	}
 	for _, x := range b.Subscriptions {
 		s.Subscriptions = append(s.Subscriptions, Subscription{ClientID: x.ClientID, Name: x.Name,

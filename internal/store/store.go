@@ -58,6 +58,7 @@ type Prepared struct {
 	ID   message.TransactionID
 	Time int64 // when it was prepared; ms since the epoch
 	Acks []AckRef
+	Lost int64 // messages of what it sent that a repair could not read: it is not to be committed
 }
 
 // AckRef names a stored message of a queue, or a reference, that a prepared branch acknowledged,

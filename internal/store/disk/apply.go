@@ -78,7 +78,7 @@ func (s *Store) Apply(batches []*store.Batch) error {
 	}
 	if puts && s.space.Refuses(size) {
 		return message.Errorf(message.Limit,
-			"store %s: %d bytes free, of which %d are kept: no room for %d more, which are written"+
+			"store %s: %d bytes are free and %d have to stay so: no room for %d more, which are written"+
 				" twice; consume messages or free the disk",
 			s.opts.Dir, s.space.Free(), s.space.Needs(), size)
 	}

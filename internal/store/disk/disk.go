@@ -112,6 +112,9 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 		if err != nil {
 			return s.openError(err)
 		}
+		if err = s.checkTables(ctx, fs, dir); err != nil {
+			return err
+		}
 		s.schedule.Begin()
 		return nil
 	})
@@ -135,8 +138,10 @@ func (s *Store) open(ctx context.Context, fs vfs.FS) error {
 		}
 		return err
 	}
-	if line := files.Left(fs, s.opts.Dir); line != "" {
-		s.warn(line)
+	for _, line := range []string{files.Left(fs, s.opts.Dir), files.Foreign(fs, s.opts.Dir)} {
+		if line != "" {
+			s.warn(line)
+		}
 	}
 	s.watch.Go("store space", func(context.Context) error {
 		s.space.Watch(s.usedBytes, s.logBytes, s.flush, s.fs.Suspects.Some)

@@ -10,10 +10,11 @@
 // first persistent send of a client over failover), and from the first body in pieces on 5. A
 // program that knows no such records says that the folder is a newer program's.
 // "ballast" takes a quarter of the reserve, to be given back when the disk is full. "db" is
-// pebble's, but for "known" in it, which says how far its manifest and logs are durable: an open
-// that does not find them so refuses (files.Known). "db.damaged-" with a time are the tables from
-// before a repair; what else begins with "db." is left by one that was killed, and ended or undone
-// by the next open.
+// pebble's, but for "known" in it, which says how far its manifest and logs are durable, and sums
+// that up: an open that does not find them so, or no such file, refuses (files.Known), as it does
+// when a table has not the first and last key that the manifest says. "db.damaged-" with a time are
+// the tables from before a repair; what else begins with "db." is left by one that was killed, and
+// ended or undone by the next open, if it has the mark of a repair and nothing else.
 //
 // A Spool's folder has "lock" and "db" alone, from its first put to its end (spool.go): a volatile
 // store logs nothing, syncs nothing, and is never opened again.

@@ -40,7 +40,7 @@ func checkFormat(fs vfs.FS, dir string) (int, error) {
 		return 0, message.Errorf(message.Unavailable, "store %s: %w", dir, err)
 	}
 	name := fs.PathJoin(dir, formatName)
-	f, err := fs.Open(name)
+	f, err := files.Open(fs, name)
 	if files.Missing(err) {
 		if has == files.OfPebble {
 			return 0, badFormat(dir, "is missing beside "+files.DB)

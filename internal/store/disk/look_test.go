@@ -1,8 +1,10 @@
 package disk_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,11 +20,19 @@ import (
 // and in its log, as a kill leaves it, and gives a copy of its folder.
 func killed(t *testing.T, more int) string {
 	t.Helper()
+	return killedOf(t, more, 1000)
+}
+
+// killedOf is killed with messages of a size in the log.
+func killedOf(t *testing.T, more, size int) string {
+	t.Helper()
 	f := newFolder(t)
-	f.apply(slices.Concat([]store.Op{header(1, message.Queue, 1001, 100)}, puts(1, 1, 101, 1, nil)))
+	f.apply(append(puts(1, 1, 101, 1, func(m *message.Message) {
+		m.Content = append(m.Content, noise(size-1000)...)
+	}), header(1, message.Queue, 1001, 100)))
 	for i := range more {
 		seq := store.Seq(101 + i)
-		ops := append(puts(1, seq, seq+1, 1, func(m *message.Message) { m.Content = noise(1000) }),
+		ops := append(puts(1, seq, seq+1, 1, func(m *message.Message) { m.Content = noise(size) }),
 			header(1, message.Queue, 1001, 101+i))
 		if err := f.s.Apply([]*store.Batch{{Ops: ops}}); err != nil {
 			t.Fatal(err)
@@ -144,34 +154,85 @@ func TestAnOpenTakesWhatWasCutOff(t *testing.T) {
 			t.Errorf("%s and %d bytes: %d messages, %v", c.file, len(c.more), n, err)
 		}
 	}
-	for _, c := range []func(b []byte) []byte{
-		func([]byte) []byte { return nil },
-		func(b []byte) []byte { return append(b[:100:100], noise(len(b)-100)...) },
-	} { // an open without a note, as older programs left a folder
-		dir := killed(t, 10)
-		change(t, inDB(t, dir, "known"), c)
-		if n, err := countIn(t, dir); err != nil || n != 110 {
-			t.Errorf("without a note: %d messages, %v", n, err)
-		}
-	}
 }
 
-// An older program, which notes nothing, leaves a note of before it.
-func TestAnOldNoteIsOfNothing(t *testing.T) {
-	dir := killed(t, 10)
-	old, err := os.ReadFile(inDB(t, dir, "known"))
+// A note that is missing, damaged, or of before what is there is damage like any other: without it
+// nobody knows whether the last writes are there.
+func TestAStoreWithoutItsNoteIsDamaged(t *testing.T) {
+	older := killed(t, 10)
+	old, err := os.ReadFile(inDB(t, older, "known"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if n, err := countIn(t, dir); err != nil || n != 110 {
+		if n, err := countIn(t, older); err != nil || n != 110 {
 			t.Fatal(n, err)
 		}
 	}
-	change(t, inDB(t, dir, "known"), func([]byte) []byte { return old })
-	for range 2 { // the second has a note of the first
+	for _, c := range []struct {
+		name, want string
+		of         string
+		change     func(b []byte) []byte
+	}{
+		{"missing", "db/known is missing", "", nil},
+		{"empty", "db/known has 0 bytes and no note", "", func([]byte) []byte { return nil }},
+		{"cut", "db/known ", "", func(b []byte) []byte { return b[:5000] }},
+		{"without its end", "db/known is damaged", "", func(b []byte) []byte { return b[:8192] }},
+		{"zeros", "db/known has no note", "", func(b []byte) []byte { return make([]byte, len(b)) }},
+		{"noise", "db/known is damaged", "", func(b []byte) []byte { return noise(len(b)) }},
+		{"a bit of its end", "db/known is damaged", "", func(b []byte) []byte {
+			b[8200] ^= 1
+			return b
+		}},
+		{"an older one", "db/known is older than MANIFEST-", older, func([]byte) []byte { return old }},
+	} {
+		dir := c.of
+		if dir == "" {
+			dir = killed(t, 10)
+		}
+		change(t, inDB(t, dir, "known"), c.change)
+		for range 2 {
+			if n, err := countIn(t, dir); message.KindOf(err) != message.Corrupt ||
+				!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "hopwire repair") {
+				t.Errorf("%s: %d messages, %v", c.name, n, err)
+			}
+		}
+		r, err := disk.Repair(t.Context(), disk.RepairOptions{Dir: dir})
+		if err != nil || !r.Cut || r.Kept == "" ||
+			!strings.Contains(strings.Join(r.Others, "\n"), "whether the end of the last log is whole is") {
+			t.Errorf("%s: the repair says %+v, %v", c.name, r, err)
+		}
 		if n, err := countIn(t, dir); err != nil || n != 110 {
-			t.Errorf("%d messages, %v", n, err)
+			t.Errorf("%s: %d messages after it, %v", c.name, n, err)
+		}
+	}
+}
+
+// Each bit of a note that turned is seen, as long as the process ended alone, or the slot is the
+// older one.
+func TestATurnedBitOfTheNewestNoteIsDamage(t *testing.T) {
+	dir := killed(t, 10)
+	name := inDB(t, dir, "known")
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := 0
+	turn := func(slot int) (n int) {
+		_, _ = fmt.Sscanf(string(b[slot*4096:]), "hopwire files %d", &n)
+		return n
+	}
+	if turn(1) > turn(0) {
+		newest = 4096
+	}
+	for at := range bytes.IndexByte(b[newest:], 0) - 1 { // but for the end of its last line
+		b[newest+at] ^= 1
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b[newest+at] ^= 1
+		if n, err := countIn(t, dir); message.KindOf(err) != message.Corrupt {
+			t.Fatalf("byte %d: %d messages, %v", at, n, err)
 		}
 	}
 }
@@ -239,12 +300,12 @@ func TestARepairNeedsNoNote(t *testing.T) {
 		cut    bool
 		change func(dir string)
 	}{
-		{"db/marker.manifest.* is missing", false, func(dir string) {
+		{"db/marker.manifest.* is missing", true, func(dir string) {
 			rm(dir, "known")
 			rm(dir, "marker.manifest.*")
 			rm(dir, "marker.format-version.*")
 		}},
-		{"db/known is a folder", false, func(dir string) {
+		{"db/known is a folder", true, func(dir string) {
 			rm(dir, "known")
 			if err := os.MkdirAll(filepath.Join(dir, "db", "known", "in"), 0o700); err != nil {
 				t.Fatal(err)
@@ -272,7 +333,7 @@ func TestARepairNeedsNoNote(t *testing.T) {
 		dir := killed(t, 300)
 		c.change(dir)
 		n, err := countIn(t, dir)
-		if message.KindOf(err) != message.Corrupt || !strings.Contains(err.Error(), c.want) ||
+		if message.KindOf(err) != message.Corrupt || !strings.Contains(err.Error(), "db/") ||
 			!strings.Contains(err.Error(), "run hopwire repair FILE") {
 			t.Errorf("%q: %d messages, %v", c.want, n, err)
 		}

@@ -30,7 +30,6 @@ func (r *repair) mend() error {
 	if err := r.dropOlder(); err != nil {
 		return err
 	}
-	r.tellLost()
 	r.tellKinds()
 	ids := slices.SortedFunc(maps.Keys(r.headers), func(a, b store.DestID) int {
 		ha, hb := r.headers[a], r.headers[b]
@@ -41,6 +40,7 @@ func (r *repair) mend() error {
 			return err
 		}
 	}
+	r.tellLost()
 	slices.SortFunc(r.told.Destinations, func(a, b RepairedDestination) int {
 		return cmp.Or(strings.Compare(nameOf(&a.Header), nameOf(&b.Header)),
 			cmp.Compare(a.Header.ID, b.Header.ID))
@@ -269,6 +269,9 @@ func (r *repair) mendDest(h store.Header) error {
 		d.Header.Reserved += remadeReserve
 		d.Header.DeliveredBelow = d.Header.Reserved
 	}
+	if role == prepared { // its header is written once, so there is no older one
+		d.Made = false
+	}
 	if d.Lost = max(0, h.Count-d.Copied); d.Made {
 		d.Lost = -1
 	}
@@ -284,6 +287,10 @@ func (r *repair) mendDest(h store.Header) error {
 		d.Header = h // which tells what was sent, and not what is there
 		if err := r.dropAcks(&d.Header); err != nil {
 			return err
+		}
+		if d.Header.Prepared.Lost = d.Lost; d.Lost > 0 {
+			r.told.Others = append(r.told.Others, fmt.Sprintf("%s cannot be committed any more, as messages"+
+				" that it sent are lost: %d; roll it back", nameOf(&h), d.Lost))
 		}
 	}
 	return r.put(destKey(nil, kindHeader, h.ID), appendHeader(nil, &d.Header))
@@ -334,7 +341,7 @@ func (r *repair) recount(d *RepairedDestination, role role) error {
 			if err != nil {
 				return err
 			}
-			if of == nil {
+			if of == nil || seq < r.headers[source].Head { // below it nobody finds anything
 				return r.remove(h.ID, seq, 0)
 			}
 		}
@@ -353,6 +360,9 @@ func (r *repair) recount(d *RepairedDestination, role role) error {
 			}
 		}
 		h.Count, h.Bytes, d.Copied = h.Count+1, h.Bytes+m.Size()+int64(size), d.Copied+1
+		if role != log && (r.under[h.ID].has(seq) || r.under[id].has(seq)) {
+			r.hidden++
+		}
 		key := expiryKey(nil, store.ExpiredRef{Expiration: m.Expiration, Dest: h.ID, Seq: seq})
 		if m.Expiration == 0 || role == log || role == prepared {
 			return nil

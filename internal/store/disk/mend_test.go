@@ -181,7 +181,7 @@ func TestALostPartOfTheLogMayHaveBeenReceipts(t *testing.T) {
 	}
 	told := strings.Join(r.Others, "\n")
 	for _, want := range []string{"receipts of what peers", "numbers of producers",
-		"redelivery counts", "destinations without messages"} {
+		"redelivery counts", "destinations without messages", "prepared transactions"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("it is not told of %s: %s", want, told)
 		}

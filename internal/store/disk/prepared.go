@@ -2,21 +2,27 @@ package disk
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"hopwire/internal/store"
 )
 
 // The header record of a prepared branch is preparedVersion, its id, Time, Count, Bytes, and the
 // number of acknowledged messages with, for each, its destination, sequence, expiration, size and
-// redelivery count. Head is 1, and Reserved Count+1.
+// redelivery count. Head is 1, and Reserved Count+1. One of destination 0, which there is not, has
+// as its sequence how many of the Count messages a repair lost.
 func appendPrepared(b []byte, h *store.Header) []byte {
 	p := h.Prepared
 	b = appendTransaction(append(b, preparedVersion), p.ID)
 	b = binary.AppendVarint(b, p.Time)
 	b = binary.AppendUvarint(b, uint64(h.Count))
 	b = binary.AppendVarint(b, h.Bytes)
-	b = binary.AppendUvarint(b, uint64(len(p.Acks)))
-	for _, a := range p.Acks {
+	acks := p.Acks
+	if p.Lost > 0 {
+		acks = append(slices.Clip(acks), store.AckRef{Seq: store.Seq(p.Lost)})
+	}
+	b = binary.AppendUvarint(b, uint64(len(acks)))
+	for _, a := range acks {
 		b = binary.AppendUvarint(b, uint64(a.Dest))
 		b = binary.AppendUvarint(b, uint64(a.Seq))
 		b = binary.AppendVarint(b, a.Expiration)
@@ -32,9 +38,13 @@ func decodePrepared(id store.DestID, rec []byte) (store.Header, error) {
 	h := store.Header{ID: id, Prepared: p, Head: 1, Count: int64(r.uvarint()), Bytes: r.varint()}
 	h.Reserved = store.Seq(h.Count) + 1
 	for range r.count() {
-		p.Acks = append(p.Acks, store.AckRef{Dest: store.DestID(r.uvarint()),
-			Seq: store.Seq(r.uvarint()), Expiration: r.varint(), Size: r.varint(),
-			Redelivery: r.int32()})
+		a := store.AckRef{Dest: store.DestID(r.uvarint()), Seq: store.Seq(r.uvarint()),
+			Expiration: r.varint(), Size: r.varint(), Redelivery: r.int32()}
+		if a.Dest == 0 {
+			p.Lost = int64(a.Seq)
+			continue
+		}
+		p.Acks = append(p.Acks, a)
 	}
 	if err := r.end(); err != nil {
 		return store.Header{}, err

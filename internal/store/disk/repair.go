@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -111,7 +112,8 @@ type repair struct {
 	made    map[store.DestID]bool  // of what their messages say
 	stale   map[store.DestID]bool  // a newer header may be lost
 	unsure  map[store.DestID]bool  // what is there of messages may be what a lost block had deleted
-	under   int64                  // such messages
+	under   map[store.DestID]spans // such messages
+	hidden  int64                  // those of them that are told as copied
 	has     map[byte]bool          // kinds of which there are records
 	format  int
 }
@@ -138,8 +140,17 @@ func (r *repair) run() (err error) {
 
 // replace does what is left once it is known what can be read of the old tables.
 func (r *repair) replace() (err error) {
+	if line := files.Foreign(r.fs, r.o.Dir); line != "" {
+		return message.Errorf(message.Limit, "store %s: %s", r.o.Dir, line)
+	}
+	if err := r.isInPlace(); err != nil {
+		return err
+	}
 	if err := r.hasRoom(); err != nil {
 		return err
+	}
+	if err := files.Make(r.fs, r.o.Dir); err != nil {
+		return r.error(err)
 	}
 	if r.to, err = r.openNew(); err != nil {
 		return err
@@ -179,9 +190,16 @@ func (r *repair) openOld() (*pebble.DB, error) {
 	if r.seen.ListCut {
 		return nil, nil
 	}
-	db, err := r.open(files.DB, r.seen, func(o *pebble.Options) {
-		o.ReadOnly, o.ErrorIfNotExists = true, true
-	})
+	open := func() (*pebble.DB, error) {
+		return r.open(files.DB, r.seen, func(o *pebble.Options) {
+			o.ReadOnly, o.ErrorIfNotExists = true, true
+		})
+	}
+	db, err := open()
+	if err != nil && r.seen.ShowSizes(err) { // those tables are looked at as all are
+		r.told.Others = append(r.told.Others, oneLined(err.Error()))
+		db, err = open()
+	}
 	if err != nil && files.IsDamage(err) {
 		r.told.Cut = r.told.Cut || files.LacksTable(err)
 		r.told.Others = append(r.told.Others, oneLined(err.Error()))
@@ -266,6 +284,18 @@ func (r *repair) hasRoom() error {
 	return nil
 }
 
+// isInPlace refuses tables that lie elsewhere, by a link: the new ones would not be where these
+// are, and may have no room there.
+func (r *repair) isInPlace() error {
+	to, err := os.Readlink(r.path(files.DB))
+	if r.o.FS != nil || err != nil {
+		return nil //nolint:nilerr // it is no link
+	}
+	return message.Errorf(message.Limit, "store %s: %s is a link to %s, and the repaired store would"+
+		" lie beside the link, not there: move all of the store's folder to that disk, %s in it, and"+
+		" link that folder, or put the tables in the place of the link", r.o.Dir, files.DB, to, files.DB)
+}
+
 // put writes a record to the new tables.
 func (r *repair) put(key, value []byte) error {
 	return errors.Join(r.b.Set(key, value, nil), r.write(batchBytes))
@@ -299,6 +329,8 @@ func (r *repair) tellKinds() {
 		{[]byte{kindHeader, kindTerms}, "destinations without messages may be lost: queues and topics" +
 			" are made anew by who uses them, but durable subscriptions get nothing until their" +
 			" clients are there again"},
+		{[]byte{kindHeader}, "prepared transactions may be lost: their transaction managers are told" +
+			" that there is none"},
 	} {
 		if r.lostOf(x.kinds...) {
 			r.told.Others = append(r.told.Others, x.what)

@@ -314,6 +314,7 @@ func compareRepaired(t *testing.T, at string, before, after *contents, told *dis
 		is.Count, is.Bytes = was.Count, was.Bytes
 		if was.Prepared != nil {
 			was.Prepared = acknowledged(was.Prepared, after)
+			was.Prepared.Lost = was.Count - int64(n)
 		}
 		if !reflect.DeepEqual(is, was) {
 			t.Errorf("%sthe header of %d was %+v, is %+v", at, id, was, is)

@@ -61,17 +61,12 @@ func (r *repair) find() (damaged bool, err error) {
 	if err != nil {
 		return false, r.error(err)
 	}
-	for _, level := range slices.Backward(levels) { // what is above is newer
-		for i := range level {
-			t := &level[i]
-			bad, err := r.look(files.Table{
-				Path: r.fs.PathJoin(r.path(files.DB), t.BackingSSTNum.String()+tableSuffix),
-				Lo:   t.Smallest.UserKey, Hi: t.Largest.UserKey, Newest: uint64(t.LargestSeqNum)})
-			if err != nil {
-				return false, r.error(err)
-			}
-			damaged = damaged || bad
+	for _, t := range r.listed(levels) {
+		bad, err := r.look(t)
+		if err != nil {
+			return false, r.error(err)
 		}
+		damaged = damaged || bad
 	}
 	r.logs = r.seen.Logs()
 	if !damaged && len(r.told.Others) == 0 {
@@ -85,7 +80,7 @@ func (r *repair) find() (damaged bool, err error) {
 // the bottom has no sequence numbers any more.
 func (r *repair) findAll() error {
 	r.unlisted = true
-	names, err := r.fs.List(r.path(files.DB))
+	names, err := r.seen.List(r.path(files.DB))
 	if err != nil {
 		return r.error(err)
 	}
@@ -149,10 +144,15 @@ func (r *repair) without(t files.Table) error {
 	}
 	r.seen.ShowTail(t.Path, tail)
 	for _, span := range lost {
-		r.lost = append(r.lost, lostSpan{span, t.Newest})
+		r.loseSpan(span, t.Newest)
 	}
-	slices.SortFunc(r.lost, func(a, b lostSpan) int { return bytes.Compare(a.Lo, b.Lo) })
 	return nil
+}
+
+// loseSpan notes that keys are lost, of changes up to a sequence number.
+func (r *repair) loseSpan(span files.Span, newest uint64) {
+	r.lost = append(r.lost, lostSpan{span, newest})
+	slices.SortFunc(r.lost, func(a, b lostSpan) int { return bytes.Compare(a.Lo, b.Lo) })
 }
 
 // mendTail shows a table with another tail.
@@ -168,7 +168,9 @@ func (r *repair) mendTail(t files.Table) error {
 	lost := lostTable{name: r.fs.PathBase(t.Path), lo: t.Lo, hi: t.Hi, bytes: tail.Lost,
 		whole: tail.Whole}
 	r.tailless = append(r.tailless, lost)
-	r.told.Cut = r.told.Cut || !lost.whole
+	if r.told.Cut = r.told.Cut || !lost.whole; !lost.whole && t.Lo != nil { // any of its keys
+		r.loseSpan(files.Span{Lo: t.Lo, Hi: append(bytes.Clone(t.Hi), 0)}, t.Newest)
+	}
 	r.seen.ShowTail(t.Path, tail.Bytes)
 	return nil
 }
@@ -214,6 +216,7 @@ func (r *repair) readHeaders(from pebble.Reader) (headers map[store.DestID]store
 func (r *repair) copy() error {
 	r.counts, r.stale = map[store.DestID]int64{}, map[store.DestID]bool{}
 	r.unsure, r.has = map[store.DestID]bool{}, map[byte]bool{}
+	r.under = map[store.DestID]spans{}
 	metas := map[string]bool{}
 	lost := sweep{rest: r.lost}
 	err := r.pattern.Merge(r.ctx, r.seen, r.tables, r.logs, func(key, value []byte, seq uint64) error {
@@ -224,7 +227,7 @@ func (r *repair) copy() error {
 			r.counts[destOf(key)]++
 			if older {
 				r.unsure[destOf(key)] = true
-				r.under++
+				r.under[destOf(key)] = r.under[destOf(key)].with(seqOf(key))
 			}
 		case key[0] == kindHeader && len(key) == destKeySize:
 			r.stale[destOf(key)] = older || r.unlisted
@@ -260,6 +263,31 @@ func (r *repair) copy() error {
 	return r.write(1)
 }
 
+// spans are sequences in their order; those that follow each other are one.
+type spans []span
+
+// with gives them with a sequence that is higher than all.
+func (s spans) with(seq store.Seq) spans {
+	if n := len(s); n > 0 && s[n-1].hi == seq {
+		s[n-1].hi = seq + 1
+		return s
+	}
+	return append(s, span{lo: seq, hi: seq + 1})
+}
+
+func (s spans) has(seq store.Seq) bool {
+	_, found := slices.BinarySearchFunc(s, seq, func(one span, seq store.Seq) int {
+		switch {
+		case one.hi <= seq:
+			return -1
+		case one.lo > seq:
+			return 1
+		}
+		return 0
+	})
+	return found
+}
+
 // sweep goes through keys in their order, beside lost blocks in that of their first keys.
 type sweep struct{ rest, open []lostSpan }
 
@@ -285,9 +313,9 @@ func (r *repair) lostOf(kinds ...byte) bool {
 
 // tellLost tells of blocks that were lost, and of tables with damaged tails.
 func (r *repair) tellLost() {
-	if r.under > 0 {
+	if r.hidden > 0 {
 		r.told.Others = append(r.told.Others, fmt.Sprintf("messages that damaged blocks hid, and that"+
-			" are copied: %d; what of them was consumed shortly before the damage may come again", r.under))
+			" are copied: %d; what of them was consumed shortly before the damage may come again", r.hidden))
 	}
 	for _, t := range r.tailless {
 		what := "all of its blocks were found"

@@ -11,9 +11,9 @@ import (
 // Missing reports whether an error says that a file is not there.
 func Missing(err error) bool { return os.IsNotExist(err) || errors.Is(err, os.ErrNotExist) }
 
-// Read gives what a file has.
+// Read gives what a file has; what is no file is missing.
 func Read(fs vfs.FS, path string) ([]byte, error) {
-	f, err := fs.Open(path)
+	f, err := Open(fs, path)
 	if err != nil {
 		return nil, err
 	}

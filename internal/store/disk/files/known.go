@@ -2,18 +2,17 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -28,13 +27,18 @@ import (
 // The note of a log is behind: it is made at its first sync, then each time that it is twice as
 // long, and when it is closed. How far it was synced since stands behind the notes, in a place that
 // is written at each sync and synced with the next note: after the end of the process it is right,
-// after the end of the power it may be older, and is never ahead.
+// after the end of the power it may be older, and is never ahead. It also has the number of the
+// newest note, which so cannot be damaged and pass for one that was being written.
+//
+// With each length there is a checksum of all that the file has up to there: another file of the
+// same kind, be it an older one of the same store, is not taken for it.
 
 const (
 	knownName = "known"       // the file, beside pebble's
 	knownSlot = 4096          // it has two of them, which are written in turn: one is always whole
 	knownLast = 2 * knownSlot // and behind them lastSize bytes of the log that is written
-	lastSize  = 4 + 8 + 8     // a checksum, its number, and how far it was synced
+	lastSize  = 32            // a checksum, its number, how far it was synced, the turn, its sum
+	lastOlder = 20            // what an older program wrote of that
 	knownLine = "hopwire files "
 
 	manifestPrefix = "MANIFEST-"
@@ -46,9 +50,29 @@ const (
 
 // Note is what is known of the files.
 type Note struct {
-	turn    uint64           // how many notes there were
-	current string           // the manifest in use
-	durable map[string]int64 // how long manifests and logs are for sure
+	turn    uint64            // how many notes there were
+	current string            // the manifest in use
+	durable map[string]extent // how far manifests and logs are for sure
+	last    lastNote
+}
+
+// extent is how far a file is durable.
+type extent struct {
+	size   int64
+	sum    uint32 // of so many bytes
+	summed bool   // sum is known: an older program had none
+}
+
+// with gives the extent when b follows.
+func (x extent) with(b []byte) extent {
+	return extent{x.size + int64(len(b)), crc32.Update(x.sum, castagnoli, b), true}
+}
+
+// lastNote is of the log that is written.
+type lastNote struct {
+	num uint32
+	extent
+	turn uint64 // of the newest note that is durable
 }
 
 // Known keeps the note. It is for any goroutine.
@@ -61,7 +85,7 @@ type Known struct {
 // OpenKnown goes on with a note, or makes one.
 func OpenKnown(fs vfs.FS, db string, n Note) (*Known, error) {
 	if n.durable == nil {
-		n.durable = map[string]int64{}
+		n.durable = map[string]extent{}
 	}
 	name := fs.PathJoin(db, knownName)
 	f, err := fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
@@ -94,29 +118,47 @@ func (k *Known) change(f func(n *Note) (changed bool)) {
 	// What is under it does not come back from a failure; see package patient.
 	_, _ = k.f.WriteAt(slot, int64(k.turn%2)*knownSlot)
 	_ = k.f.Sync()
+	k.writeLast()
 }
 
-// last keeps how far the log that is written was synced.
-func (k *Known) last(num uint32, size int64) {
+// keepLast keeps how far the log that is written was synced.
+func (k *Known) keepLast(num uint32, x extent) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, _ = k.f.WriteAt(appendLast(nil, num, size), knownLast)
+	k.last.num, k.last.extent = num, x
+	k.writeLast()
 }
 
-func appendLast(b []byte, num uint32, size int64) []byte {
+func (k *Known) writeLast() {
+	k.last.turn = k.turn
+	_, _ = k.f.WriteAt(k.last.append(nil), knownLast)
+}
+
+func (l *lastNote) append(b []byte) []byte {
 	b = append(b, 0, 0, 0, 0)
-	b = binary.BigEndian.AppendUint64(b, uint64(num))
-	b = binary.BigEndian.AppendUint64(b, uint64(size))
+	b = binary.BigEndian.AppendUint64(b, uint64(l.num))
+	b = binary.BigEndian.AppendUint64(b, uint64(l.size))
+	b = binary.BigEndian.AppendUint64(b, l.turn)
+	b = binary.BigEndian.AppendUint32(b, l.sum)
 	binary.BigEndian.PutUint32(b, crc32.Checksum(b[4:], castagnoli))
 	return b
 }
 
-// lastOf gives what last wrote, 0 when there is nothing that makes sense.
-func lastOf(b []byte) (num uint32, size int64) {
-	if len(b) < lastSize || binary.BigEndian.Uint32(b) != crc32.Checksum(b[4:lastSize], castagnoli) {
-		return 0, 0
+// parseLast reads what append wrote; bad is what nothing wrote.
+func parseLast(b []byte) (l lastNote, bad bool) {
+	has := func(size int) bool {
+		return len(b) >= size && binary.BigEndian.Uint32(b) == crc32.Checksum(b[4:size], castagnoli)
 	}
-	return uint32(binary.BigEndian.Uint64(b[4:])), int64(binary.BigEndian.Uint64(b[12:]))
+	whole := has(lastSize)
+	if !whole && !has(lastOlder) {
+		return l, slices.ContainsFunc(b, func(c byte) bool { return c != 0 })
+	}
+	l.num = uint32(binary.BigEndian.Uint64(b[4:]))  //nolint:gosec // as it was written
+	l.size = int64(binary.BigEndian.Uint64(b[12:])) //nolint:gosec // as above
+	if l.summed = whole; whole {
+		l.turn, l.sum = binary.BigEndian.Uint64(b[20:]), binary.BigEndian.Uint32(b[28:])
+	}
+	return l, false
 }
 
 // Close closes the file of the note.
@@ -126,7 +168,7 @@ func (k *Known) Close() error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.f.Close()
+	return errors.Join(k.f.Sync(), k.f.Close())
 }
 
 func (n *Note) text() []byte {
@@ -134,7 +176,12 @@ func (n *Note) text() []byte {
 	fmt.Fprintf(&b, "%s%d\ncurrent %s\n", knownLine, n.turn, n.current)
 	// The latest first: of more than there is room for, which never is, the oldest are left out.
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(n.durable))) {
-		if line := fmt.Sprintf("%s %d\n", name, n.durable[name]); b.Len()+len(line) < knownSlot-20 {
+		x := n.durable[name]
+		line := fmt.Sprintf("%s %d\n", name, x.size)
+		if x.summed {
+			line = fmt.Sprintf("%s %d %08x\n", name, x.size, x.sum)
+		}
+		if b.Len()+len(line) < knownSlot-20 {
 			b.WriteString(line)
 		}
 	}
@@ -152,7 +199,7 @@ func parseNote(slot []byte) (n Note, ok bool) {
 	if want := fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli)); string(sum[:8]) != want {
 		return n, false
 	}
-	n.durable = map[string]int64{}
+	n.durable = map[string]extent{}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		name, value, _ := strings.Cut(line, " ")
@@ -162,51 +209,15 @@ func parseNote(slot []byte) (n Note, ok bool) {
 		case name == "current":
 			n.current = value
 		default:
-			n.durable[name], _ = strconv.ParseInt(value, 10, 64)
+			size, sum, summed := strings.Cut(value, " ")
+			x := extent{summed: summed}
+			x.size, _ = strconv.ParseInt(size, 10, 64) // it has its checksum
+			u, _ := strconv.ParseUint(cmp.Or(sum, "0"), 16, 32)
+			x.sum = uint32(u)
+			n.durable[name] = x
 		}
 	}
 	return n, true
-}
-
-// readNote gives the note of a folder, and the manifest in use. The note is empty when there is
-// none that is whole, and when it is of before an older program, which notes nothing: what that
-// removed would be missed at the next look.
-func readNote(fs vfs.FS, db string) (n Note, inUse string, err error) {
-	if inUse, err = currentManifest(fs, db); err == nil {
-		n, err = readSlots(fs, db)
-	}
-	_, isKnown := n.durable[inUse]
-	if inUse != "" && fileNumber(inUse) >= fileNumber(n.current) && !isKnown || n.current == "" {
-		n = Note{turn: n.turn}
-	}
-	return n, inUse, err
-}
-
-func readSlots(fs vfs.FS, db string) (n Note, err error) {
-	f, err := fs.Open(fs.PathJoin(db, knownName))
-	if Missing(err) {
-		return n, nil
-	}
-	if err != nil {
-		return n, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return n, &folderError{knownName}
-	}
-	data, err := io.ReadAll(io.LimitReader(f, knownLast+lastSize))
-	for slot := range slices.Chunk(data[:min(len(data), knownLast)], knownSlot) {
-		if m, ok := parseNote(slot); ok && m.turn >= n.turn {
-			n = m
-		}
-	}
-	num, size := lastOf(data[min(len(data), knownLast):])
-	for name, noted := range n.durable {
-		if strings.HasSuffix(name, logSuffix) && fileNumber(name) == num {
-			n.durable[name] = max(noted, size)
-		}
-	}
-	return n, err
 }
 
 // Opened gives a file that pebble made as one of which it is noted how far it is durable.
@@ -259,63 +270,81 @@ func manifestOf(marker string) string {
 // knownFile is a manifest or log that is written.
 type knownFile struct {
 	vfs.File
-	k     *Known
-	name  string
-	size  atomic.Int64
-	safe  atomic.Int64 // of it was synced
-	noted atomic.Int64
+	k    *Known
+	name string
+
+	mu    sync.Mutex
+	now   extent
+	safe  extent // of it was synced
+	noted int64
 }
 
-// Write implements vfs.File.
+// Write implements vfs.File. What is under it may spoil b, and writes all of it or ends the store.
 func (f *knownFile) Write(b []byte) (int, error) {
+	now := f.written().with(b)
 	n, err := f.File.Write(b)
-	f.size.Add(int64(n))
+	if err == nil {
+		f.mu.Lock()
+		f.now = now
+		f.mu.Unlock()
+	}
 	return n, err
 }
 
+func (f *knownFile) written() extent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
 // Sync implements vfs.File.
-func (f *knownFile) Sync() error { return f.synced(f.size.Load(), f.File.Sync()) }
+func (f *knownFile) Sync() error { return f.synced(f.written(), f.File.Sync()) }
 
 // SyncData implements vfs.File.
-func (f *knownFile) SyncData() error { return f.synced(f.size.Load(), f.File.SyncData()) }
+func (f *knownFile) SyncData() error { return f.synced(f.written(), f.File.SyncData()) }
 
 // SyncTo implements vfs.File.
 func (f *knownFile) SyncTo(length int64) (bool, error) {
-	size := f.size.Load()
+	x := f.written()
 	full, err := f.File.SyncTo(length)
 	if full && err == nil {
-		return full, f.synced(size, nil)
+		return full, f.synced(x, nil)
 	}
 	return full, err
 }
 
-func (f *knownFile) synced(size int64, err error) error {
+func (f *knownFile) synced(x extent, err error) error {
 	if err != nil {
 		return err
 	}
-	f.safe.Store(size)
-	noted := f.noted.Load()
-	if strings.HasSuffix(f.name, logSuffix) && noted > 0 && size < noted+max(noted, knownStep) {
-		f.k.last(fileNumber(f.name), size)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.safe = x
+	if strings.HasSuffix(f.name, logSuffix) && f.noted > 0 &&
+		x.size < f.noted+max(f.noted, knownStep) {
+		f.k.keepLast(fileNumber(f.name), x)
 		return nil
 	}
-	f.note(size)
+	f.note(x)
 	return nil
 }
 
-func (f *knownFile) note(size int64) {
-	if size <= f.noted.Load() {
+// note notes how far the file is durable. f.mu is held.
+func (f *knownFile) note(x extent) {
+	if x.size <= f.noted {
 		return
 	}
-	f.noted.Store(size)
+	f.noted = x.size
 	f.k.change(func(n *Note) bool {
-		n.durable[f.name] = size
+		n.durable[f.name] = x
 		return true
 	})
 }
 
 // Close implements vfs.File.
 func (f *knownFile) Close() error {
-	f.note(f.safe.Load()) // pebble syncs a log before it closes it
+	f.mu.Lock()
+	f.note(f.safe) // pebble syncs a log before it closes it
+	f.mu.Unlock()
 	return f.File.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,33 +16,21 @@ import (
 
 // Look gives the note of pebble's files, and what is not as it says; "" for nothing.
 func Look(fs vfs.FS, db string) (n Note, bad string, err error) {
-	n, inUse, err := readNote(fs, db)
-	if isFolder := (*folderError)(nil); errors.As(err, &isFolder) {
-		return n, isFolder.trouble().tell(), nil
-	}
+	s, err := see(fs, db)
 	if err != nil {
 		return n, "", err
 	}
-	found, err := troubles(fs, db, n, inUse)
+	found, err := troubles(fs, db, &s)
 	if len(found) > 0 {
 		bad = found[0].tell()
 	}
-	return n, bad, err
+	return s.note, bad, err
 }
 
 // trouble is a file of pebble's that is not as it was noted.
 type trouble struct{ file, what string }
 
 func (t trouble) tell() string { return DB + "/" + t.file + " " + t.what }
-
-// folderError is of a note that is a folder.
-type folderError struct{ name string }
-
-func (e *folderError) Error() string { return e.trouble().tell() }
-
-func (e *folderError) trouble() trouble {
-	return trouble{e.name, "is a folder, and was a file that says how far the others are durable"}
-}
 
 // LacksTable reports whether what pebble says of the files that it finds is that a table is
 // missing, or has another length.
@@ -57,25 +46,34 @@ func IsDamage(err error) bool {
 		errors.Is(err, pebble.ErrDBAlreadyExists) || strings.Contains(err.Error(), "size mismatch")
 }
 
-// troubles compares pebble's files with the note of them, the manifest first.
-func troubles(fs vfs.FS, db string, n Note, current string) ([]trouble, error) {
-	switch {
-	case current == "":
-		return unnamed(fs, db, n)
-	case n.current == "":
-		return nil, nil
-	case fileNumber(current) < fileNumber(n.current):
-		if _, err := fs.Stat(fs.PathJoin(db, n.current)); Missing(err) {
-			return []trouble{{n.current, "is missing, and " + current + ", which is older, is named as" +
-				" the list of the tables: " + DB + "/" + knownName + " is of a newer copy of the folder," +
-				" or the newer files were taken away"}}, nil
-		}
-		return []trouble{{n.current, "is the list of the tables, and " + current +
-			", which is older, is named as it"}}, nil
+// troubles compares pebble's files with the note of them: what is no file first, then the manifest.
+func troubles(fs vfs.FS, db string, s *seen) ([]trouble, error) {
+	out := slices.Clone(s.odd)
+	if s.noNote != "" {
+		out = append(out, s.unnoted())
 	}
-	var out []trouble
+	n := &s.note
+	switch {
+	case s.current == "":
+		if len(s.names) > 0 && !s.begun() || n.current != "" {
+			out = append(out, trouble{markerPrefix + "*", strings.TrimSuffix("is missing, which names the"+
+				" list of the tables, "+n.current, ", ")})
+		}
+		return out, nil
+	case s.noNote != "":
+		return out, nil
+	case fileNumber(s.current) < fileNumber(n.current):
+		if !slices.Contains(s.names, n.current) {
+			return append(out, trouble{n.current, "is missing, and " + s.current + ", which is older, is" +
+				" named as the list of the tables: " + DB + "/" + knownName + " is of a newer copy of the" +
+				" folder, or the newer files were taken away"}), nil
+		}
+		return append(out, trouble{n.current, "is the list of the tables, and " + s.current +
+			", which is older, is named as it"}), nil
+	}
+	var found []trouble
 	for _, name := range slices.Sorted(maps.Keys(n.durable)) {
-		if strings.HasPrefix(name, manifestPrefix) && name != current {
+		if strings.HasPrefix(name, manifestPrefix) && name != s.current {
 			continue
 		}
 		what, err := lookAt(fs, fs.PathJoin(db, name), name, n.durable[name])
@@ -83,34 +81,20 @@ func troubles(fs vfs.FS, db string, n Note, current string) ([]trouble, error) {
 			return nil, err
 		}
 		if what != "" {
-			out = append(out, trouble{name, what})
+			found = append(found, trouble{name, what})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b trouble) int {
-		return strings.Compare(b.file[:1], a.file[:1]) // M before numbers
+	slices.SortStableFunc(found, func(a, b trouble) int {
+		return strings.Compare(a.file[:1], b.file[:1]) // M before numbers
 	})
-	if len(out) == 0 || strings.HasPrefix(out[0].file, manifestPrefix) {
-		return out, nil
+	if len(found) > 0 && !strings.HasPrefix(found[0].file, manifestPrefix) {
+		manifest, err := Read(fs, fs.PathJoin(db, s.current))
+		if err != nil {
+			return nil, err
+		}
+		found = unneeded(found, flushedBelow(manifest))
 	}
-	manifest, err := Read(fs, fs.PathJoin(db, current))
-	return unneeded(out, flushedBelow(manifest)), err
-}
-
-// unnamed tells of a folder in which nothing names the list of the tables. One that was begun to be
-// made, when the power went, has neither tables nor logs.
-func unnamed(fs vfs.FS, db string, n Note) ([]trouble, error) {
-	names, err := fs.List(db)
-	if Missing(err) {
-		return nil, nil
-	}
-	begun := n.current == "" && slices.Contains(names, knownName) // which is there before all else
-	if begun && !slices.ContainsFunc(names, func(name string) bool {
-		return strings.HasSuffix(name, logSuffix) || strings.HasSuffix(name, ".sst")
-	}) {
-		return nil, err
-	}
-	return []trouble{{markerPrefix + "*", strings.TrimSuffix("is missing, which names the list of the"+
-		" tables, "+n.current, ", ")}}, err
+	return append(out, found...), nil
 }
 
 // unneeded leaves out what is wrong with logs below a number: the tables have what they say.
@@ -183,8 +167,8 @@ func logNumberOf(rec []byte) uint64 {
 }
 
 // lookAt says what is wrong with a file that was durable up to a length, "" for nothing.
-func lookAt(fs vfs.FS, path, name string, length int64) (string, error) {
-	f, err := fs.Open(path)
+func lookAt(fs vfs.FS, path, name string, noted extent) (string, error) {
+	f, err := Open(fs, path)
 	if Missing(err) {
 		return "is missing", nil
 	}
@@ -192,29 +176,46 @@ func lookAt(fs vfs.FS, path, name string, length int64) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	at, ok, err := SoundTo(f, fileNumber(name), length)
-	if ok || err != nil {
+	all := summing{most: noted.size}
+	at, ok, err := SoundTo(io.TeeReader(f, &all), fileNumber(name), noted.size)
+	switch {
+	case err != nil:
 		return "", err
+	case ok && noted.summed && all.extent != noted:
+		return isAnother, nil
+	case ok:
+		return "", nil
 	}
-	if info, err := f.Stat(); err == nil && info.Size() < length {
-		return fmt.Sprintf("has %d bytes, and had %d", info.Size(), length), nil
+	if info, err := f.Stat(); err == nil && info.Size() < noted.size {
+		return fmt.Sprintf("has %d bytes, and had %d", info.Size(), noted.size), nil
 	}
 	return fmt.Sprintf("is damaged at byte %d", at), nil
 }
 
+// isAnother is told of a file that is whole and has not what was in it.
+const isAnother = "is another file than it was: of an older copy of the folder, or of another store"
+
+// summing sums up what a file begins with.
+type summing struct {
+	extent
+	most int64
+}
+
+// Write implements io.Writer.
+func (s *summing) Write(b []byte) (int, error) {
+	s.extent = s.with(b[:min(int64(len(b)), s.most-s.size)])
+	return len(b), nil
+}
+
 // currentManifest gives the name of the manifest in use, "" when nothing names one.
-func currentManifest(fs vfs.FS, db string) (string, error) {
-	names, err := fs.List(db)
-	if Missing(err) {
-		return "", nil
-	}
+func currentManifest(names []string) string {
 	last := ""
 	for _, name := range names {
 		if strings.HasPrefix(name, markerPrefix) {
 			last = max(last, name) // their numbers have six digits
 		}
 	}
-	return manifestOf(last), err
+	return manifestOf(last)
 }
 
 // fileNumber gives the number that chunks of a log have in them: 000009.log. For manifests, which

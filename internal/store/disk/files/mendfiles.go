@@ -2,9 +2,11 @@ package files
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,6 +21,7 @@ type Mended struct {
 	shown  map[string]string // by their paths, those of mem
 	more   []string          // names that the folder has beside those on the disk
 	hidden []string
+	sizes  map[string]int64  // of tables by their paths, as the list of them says
 	tails  map[string][]byte // of tables by their paths: what is shown behind their own bytes
 	logs   []string          // paths of those that are needed, in their order
 
@@ -30,6 +33,9 @@ type Mended struct {
 func (fs *Mended) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if in, ok := fs.shown[name]; ok {
 		return fs.mem.Open(in)
+	}
+	if fs.isHidden(name) {
+		return nil, errHidden
 	}
 	f, err := fs.FS.Open(name, opts...)
 	if tail, ok := fs.tails[name]; ok && err == nil {
@@ -58,8 +64,37 @@ func (fs *Mended) Stat(name string) (vfs.FileInfo, error) {
 	if in, ok := fs.shown[name]; ok {
 		return fs.mem.Stat(in)
 	}
-	return fs.FS.Stat(name)
+	if fs.isHidden(name) {
+		return nil, errHidden
+	}
+	info, err := fs.FS.Stat(name)
+	if size, ok := fs.sizes[name]; ok && err == nil {
+		return tailedInfo{info, size}, nil
+	}
+	return info, err
 }
+
+// ShowSizes has tables have the lengths that the list of the tables says, as far as pebble's
+// refusal of other lengths names them; false means that it names none.
+func (fs *Mended) ShowSizes(refusal error) bool {
+	found := otherSize.FindAllStringSubmatch(refusal.Error(), -1)
+	for _, part := range found {
+		size, _ := strconv.ParseInt(part[2], 10, 64)
+		fs.sizes[part[1]] = size
+	}
+	return len(found) > 0
+}
+
+// otherSize is how pebble tells of a table that has another length.
+var otherSize = regexp.MustCompile(
+	`object size mismatch \(([^\n]*?)\): \d+ \(disk\) != (\d+) \(MANIFEST\)`)
+
+func (fs *Mended) isHidden(path string) bool {
+	return slices.Contains(fs.hidden, fs.PathBase(path))
+}
+
+// errHidden is of a file that is not to be read. Its text is that of one that is missing.
+var errHidden error = &os.PathError{Op: "open", Path: "a file that is none", Err: os.ErrNotExist}
 
 // show has a file be what data is.
 func (fs *Mended) show(path string, data []byte) error {
@@ -79,71 +114,87 @@ func (fs *Mended) show(path string, data []byte) error {
 // be told of it.
 func Mend(fs vfs.FS, db string) (*Mended, []string, error) {
 	out := &Mended{FS: fs, mem: vfs.NewMem(), shown: map[string]string{},
-		tails: map[string][]byte{}}
+		sizes: map[string]int64{}, tails: map[string][]byte{}}
+	s, err := see(fs, db)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := troubles(fs, db, &s)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range s.odd {
+		out.hidden = append(out.hidden, t.file)
+	}
 	var told []string
-	n, current, err := readNote(fs, db)
-	if isFolder := (*folderError)(nil); errors.As(err, &isFolder) {
-		told, err = append(told, isFolder.trouble().tell()), nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	found, err := troubles(fs, db, n, current)
-	if err != nil {
-		return nil, nil, err
-	}
-	names, err := fs.List(db)
-	if err != nil {
-		return nil, nil, err
-	}
-	const last = 999999 // of the markers the one with the highest number counts
-	if best := bestManifest(fs, db, names, n, current); best != current {
+	current := s.current
+	if best := bestManifest(fs, db, &s); best != current {
 		current = best
-		out.more = append(out.more, fmt.Sprintf("%s%06d.%s", markerPrefix, last, current))
+		out.more = append(out.more, fmt.Sprintf("%s%06d.%s", markerPrefix, lastMarker, current))
 	}
-	out.Cut = out.Cut || n.current != "" && current != n.current
-	if !slices.ContainsFunc(names, func(name string) bool {
+	out.ListCut = current == "" || s.note.current != "" && current != s.note.current
+	if !slices.ContainsFunc(s.names, func(name string) bool {
 		return strings.HasPrefix(name, formatMarker)
 	}) {
 		told = append(told, DB+"/"+formatMarker+"* is missing")
-		out.more = append(out.more, fmt.Sprintf("%s%06d.%03d", formatMarker, last,
+		out.more = append(out.more, fmt.Sprintf("%s%06d.%03d", formatMarker, lastMarker,
 			pebble.FormatTableFormatV6))
 	}
 	if name, why := BadOptions(fs, db); why != nil {
 		told = append(told, fmt.Sprintf("%s/%s is damaged", DB, name))
 		out.hidden = append(out.hidden, name)
 	}
+	out.Cut = out.ListCut && current != "" || s.noNote != ""
 	var manifest mender
 	if current != "" {
-		manifest, err = out.mend(db, current, mender{durable: n.durable[current]}, false)
+		manifest, err = out.mend(db, current, mender{durable: s.note.durable[current]}, false)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	out.ListCut = current == "" || out.Cut || manifest.stopped
-	below := flushedBelow(manifest.data)
-	var seen []string
-	for _, x := range unneeded(found, below) {
-		seen = append(seen, x.tell())
+	out.ListCut = out.ListCut || manifest.stopped || manifest.another()
+	out.Cut = out.Cut || manifest.another()
+	below := uint64(0)
+	if !manifest.another() {
+		below = flushedBelow(manifest.data)
 	}
-	told = append(append(seen, told...), manifest.told...)
-	logs := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool {
+	var first []string
+	for _, x := range unneeded(found, below) {
+		first = append(first, x.tell())
+	}
+	told = append(append(first, told...), manifest.told...)
+	more, err := out.mendLogs(db, &s, below)
+	return out, append(told, more...), err
+}
+
+// lastMarker is the number of markers that are shown beside those that are there: the one with the
+// highest counts.
+const lastMarker = 999999
+
+// mendLogs mends the logs that are needed.
+func (fs *Mended) mendLogs(db string, s *seen, below uint64) (told []string, err error) {
+	logs := slices.DeleteFunc(slices.Clone(s.names), func(name string) bool {
 		return !strings.HasSuffix(name, logSuffix) || isFlushed(name, below)
 	})
-	for name := range n.durable {
-		out.Cut = out.Cut || strings.HasSuffix(name, logSuffix) && !slices.Contains(names, name) &&
+	for name := range s.note.durable {
+		fs.Cut = fs.Cut || strings.HasSuffix(name, logSuffix) && !slices.Contains(s.names, name) &&
 			!isFlushed(name, below)
 	}
 	for i, name := range logs {
-		out.logs = append(out.logs, fs.PathJoin(db, name))
-		m, err := out.mend(db, name, mender{num: fileNumber(name), durable: n.durable[name]},
+		m, err := fs.mend(db, name, mender{num: fileNumber(name), durable: s.note.durable[name]},
 			i < len(logs)-1)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
+		if m.another() { // it may be another store's
+			fs.Cut = true
+			fs.hidden = append(fs.hidden, name)
+			continue
+		}
+		fs.logs = append(fs.logs, fs.PathJoin(db, name))
 		told = append(told, m.told...)
 	}
-	return out, told, nil
+	return told, nil
 }
 
 // mend mends a log, or a manifest, which has no number, and shows it so when it is damaged; see
@@ -157,13 +208,14 @@ func (fs *Mended) mend(db, name string, m mender, strict bool) (mender, error) {
 	if err != nil {
 		return m, err
 	}
-	if m.data = data; m.num > 0 {
+	m.data = data
+	if m.num > 0 {
 		m.mend(strict)
 	} else {
 		m.turnBits()
 	}
-	fs.Cut = fs.Cut || len(m.gaps) > 0 || int64(len(data)) < m.durable
-	if m.changed {
+	fs.Cut = fs.Cut || len(m.gaps) > 0 || int64(len(data)) < m.durable.size
+	if m.changed && !m.another() {
 		m.told = []string{m.tell(name)}
 		err = fs.show(path, m.data)
 	}
@@ -172,15 +224,16 @@ func (fs *Mended) mend(db, name string, m mender, strict bool) (mender, error) {
 
 // bestManifest gives the list of tables that is read: the one that is noted as the newest, when it
 // is there, the one that a marker names, or else the newest that has anything.
-func bestManifest(fs vfs.FS, db string, names []string, n Note, current string) string {
-	if fileNumber(n.current) > fileNumber(current) && slices.Contains(names, n.current) {
+func bestManifest(fs vfs.FS, db string, s *seen) string {
+	if n := &s.note; fileNumber(n.current) > fileNumber(s.current) &&
+		slices.Contains(s.names, n.current) {
 		return n.current
 	}
-	if current != "" {
-		return current
+	if s.current != "" {
+		return s.current
 	}
 	best := ""
-	for _, name := range names {
+	for _, name := range s.names {
 		if !strings.HasPrefix(name, manifestPrefix) || fileNumber(name) < fileNumber(best) {
 			continue
 		}
@@ -190,8 +243,6 @@ func bestManifest(fs vfs.FS, db string, names []string, n Note, current string) 
 	}
 	return best
 }
-
-const formatMarker = "marker.format-version."
 
 // BadOptions gives the file of options that keeps pebble from opening its folder, and why. It has
 // nothing that is not in the options of the store: pebble writes it anew at each open.
@@ -215,13 +266,13 @@ func BadOptions(fs vfs.FS, db string) (name string, why error) {
 	return last, o.CheckCompatibility(db, string(text))
 }
 
-const optionsPrefix = "OPTIONS-"
-
 // mender mends a log, or a manifest.
 type mender struct {
 	data    []byte // in the end as it is to be read
 	num     uint32
-	durable int64 // so many bytes were durable for sure
+	durable extent
+	whole   bool   // all that was durable can be read, with bits turned back perhaps
+	sum     extent // of that
 
 	told    []string
 	changed bool
@@ -236,6 +287,9 @@ func (m *mender) rest(at int) []byte {
 	return m.data[at:min(len(m.data), at-at%chunkBlock+chunkBlock)]
 }
 
+// another reports whether the file is another one than it was.
+func (m *mender) another() bool { return m.durable.summed && m.whole && m.sum != m.durable }
+
 // turnBits turns back bits as long as that makes chunks whole.
 func (m *mender) turnBits() {
 	for at := 0; at < len(m.data); {
@@ -249,10 +303,20 @@ func (m *mender) turnBits() {
 			m.changed = true
 			continue
 		case v != whole:
-			m.stopped = int64(at) < m.durable
+			m.stopped = int64(at) < m.durable.size
+			m.sumUp(!m.stopped)
 			return
 		}
 		at += c.size
+	}
+	m.stopped = int64(len(m.data)) < m.durable.size
+	m.sumUp(!m.stopped)
+}
+
+// sumUp notes whether all that was durable can be read, and what it is.
+func (m *mender) sumUp(whole bool) {
+	if m.whole = whole; whole {
+		m.sum = extent{}.with(m.data[:m.durable.size])
 	}
 }
 
@@ -267,6 +331,9 @@ func (m *mender) mend(strict bool) {
 	for at := 0; at < len(m.data) && !end; {
 		b := m.rest(at)
 		c, v := chunkAt(b, m.num)
+		if v == ended && int64(at+c.size) < m.durable.size {
+			v = bad // it was not, there
+		}
 		switch v {
 		case blank:
 			c.size = len(b)
@@ -300,7 +367,8 @@ func (m *mender) mend(strict bool) {
 		}
 		at += c.size
 	}
-	if lost := m.durable - int64(len(m.data)); lost > 0 {
+	m.sumUp(len(m.gaps) == 0 && int64(len(m.data)) >= m.durable.size)
+	if lost := m.durable.size - int64(len(m.data)); lost > 0 {
 		m.gaps = append(m.gaps, fmt.Sprint(len(m.data)))
 		m.skipped += lost
 		m.changed = true
@@ -314,7 +382,7 @@ func (m *mender) mend(strict bool) {
 // nextChunk gives where the first chunk behind a bad one is, or the end; and whether it is damage
 // between: what is behind it says that it was durable.
 func (m *mender) nextChunk(at int) (next int, isDamage bool) {
-	isDamage = int64(at) < m.durable
+	isDamage = int64(at) < m.durable.size
 	next = len(m.data)
 	for i := at + 1; i < len(m.data); {
 		c, v := chunkAt(m.rest(i), m.num)

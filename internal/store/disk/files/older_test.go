@@ -105,7 +105,7 @@ func mergedIn(t *testing.T, fs vfs.FS, p *Pattern, at Table, data []byte) map[st
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Write(data); err != nil {
+	if _, err := f.Write(bytes.Clone(data)); err != nil { // which may be spoiled
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
