@@ -168,12 +168,22 @@ func (r *repair) replace() (err error) {
 	if err = errors.Join(err, r.to.Close(), r.known.Close()); err != nil {
 		return r.error(errors.Join(err, r.fs.RemoveAll(r.path(files.New))))
 	}
-	kept := files.Damaged + time.Now().Format("20060102-150405")
+	kept := r.free(files.Damaged + time.Now().Format("20060102-150405"))
 	if err := files.Swap(r.fs, r.o.Dir, kept); err != nil {
 		return r.error(err)
 	}
 	r.told.Kept = r.path(kept)
 	return nil
+}
+
+// free gives a name that nothing has: this one, if it can be.
+func (r *repair) free(name string) string {
+	for n, free := 2, name; ; n++ {
+		if _, err := r.fs.Stat(r.path(free)); files.Missing(err) {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
 }
 
 func (r *repair) path(name string) string { return r.fs.PathJoin(r.o.Dir, name) }

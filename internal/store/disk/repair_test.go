@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"hopwire/internal/message"
 	"hopwire/internal/store"
@@ -254,6 +256,22 @@ func TestARepairKeepsWhatCanBeRead(t *testing.T) {
 		if lost[what] == 0 && !testing.Short() {
 			t.Errorf("no damage met %s", what)
 		}
+	}
+}
+
+// A second repair within a second keeps what was there beside what the first kept.
+func TestARepairTakesANameThatIsFree(t *testing.T) {
+	dir, _ := everything(t)
+	to := copyOf(t, dir, 0.3)
+	for n := range 300 {
+		at := time.Now().Add(time.Duration(n) * time.Second).Format("20060102-150405")
+		if err := os.MkdirAll(filepath.Join(to, "db.damaged-"+at, "of another"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := disk.Repair(t.Context(), disk.RepairOptions{Dir: to, Metas: repairMetas})
+	if err != nil || !strings.HasSuffix(got.Kept, "-2") {
+		t.Errorf("what was there is in %q: %v", got.Kept, err)
 	}
 }
 
