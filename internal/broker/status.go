@@ -17,6 +17,7 @@ type Status struct {
 	MemoryLimitBytes int64
 	StoreBytes       int64
 	StoreLimitBytes  int64 // 0 is no limit
+	StoreFreeBytes   int64 // what its disk has; -1 when nobody knows
 	StoreFull        bool
 	Persistent       bool // it has a store
 	Spool            SpoolStatus
@@ -76,7 +77,8 @@ func (b *Broker) Status() Status {
 	s := Status{Name: b.opt.Name, ID: b.opt.ID, Connections: len(b.connOrder), Counts: b.counts,
 		MemoryBytes: b.memory.Used(), MemoryLimitBytes: b.memory.Limit(),
 		Persistent: b.opt.Persistent,
-		StoreBytes: space.UsedBytes, StoreLimitBytes: b.opt.StoreLimitBytes, StoreFull: space.Full,
+		StoreBytes: space.UsedBytes, StoreLimitBytes: b.opt.StoreLimitBytes,
+		StoreFreeBytes: space.FreeBytes, StoreFull: space.Full,
 		Transactions: b.transactions()}
 	s.Counts.Reasons = copyReasons(b.counts.Reasons)
 	if x := &b.spool; x.storage != nil {

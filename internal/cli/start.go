@@ -381,11 +381,14 @@ func limits(l hopwire.Limits) string {
 		if free == 0 {
 			return ""
 		}
-		return " (its disk has " + plural.Bytes(free) + " free)"
+		return onDisk(free)
 	}
 	return text + ", store " + most(l.StoreBytes) + left(l.StoreFree) + ", temp " +
 		most(l.TempBytes) + left(l.TempFree)
 }
+
+// onDisk tells that a limit is beyond what its disk has.
+func onDisk(free int64) string { return " (its disk has " + plural.Bytes(free) + " free)" }
 
 // remarks are the lines about a file: the compatibility level, and what is not as it says.
 func remarks(setup *hopwire.Setup) terminal.Text {

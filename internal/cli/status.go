@@ -176,7 +176,11 @@ func stored(st *manage.Status) string {
 	if !st.Persistent {
 		return "none"
 	}
-	return taken(st.StoreBytes, st.StoreLimitBytes)
+	text := taken(st.StoreBytes, st.StoreLimitBytes)
+	if free := st.StoreFreeBytes; free >= 0 && free < st.StoreLimitBytes-st.StoreBytes {
+		text += onDisk(free)
+	}
+	return text
 }
 
 // taken tells how many bytes are taken, and how many may be.

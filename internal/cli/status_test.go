@@ -61,9 +61,17 @@ func TestStatusTellsTheStoresLimit(t *testing.T) {
 	for limit, want := range map[int64]string{0: "store 1.0 KiB, no limit\n",
 		2048: "store 1.0 KiB of 2.0 KiB FULL\n"} {
 		out := printed(&manage.Status{Broker: "a", Persistent: true, StoreBytes: 1024,
-			StoreLimitBytes: limit, StoreFull: limit > 0})
+			StoreLimitBytes: limit, StoreFreeBytes: -1, StoreFull: limit > 0})
 		if !strings.Contains(out, want) {
 			t.Errorf("status says\n%swant %s", out, want)
+		}
+	}
+	for free, want := range map[int64]string{-1: "KiB\n", 1024: "KiB\n",
+		1023: "KiB (its disk has 1023 B free)\n"} {
+		out := printed(&manage.Status{Broker: "a", Persistent: true, StoreBytes: 1024,
+			StoreLimitBytes: 2048, StoreFreeBytes: free})
+		if want = "store 1.0 KiB of 2.0 " + want; !strings.Contains(out, want) {
+			t.Errorf("with %d bytes free status says\n%swant %s", free, out, want)
 		}
 	}
 	out := printed(&manage.Status{Broker: "a", StoreLimitBytes: 1024})

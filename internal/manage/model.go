@@ -71,6 +71,7 @@ type Status struct {
 	Persistent      bool  `json:"persistent"` // it has a store
 	StoreBytes      int64 `json:"storeBytes"`
 	StoreLimitBytes int64 `json:"storeLimitBytes"` // 0 is no limit
+	StoreFreeBytes  int64 `json:"storeFreeBytes"`  // of its disk; -1 when nobody knows
 	StoreFull       bool  `json:"storeFull"`
 	// Spooled are the messages that have a record in the spool, of SpooledBytes; SpooledTotal is how
 	// many ever had one. The spool takes TempBytes of its disk.
@@ -283,6 +284,7 @@ func (s *Status) FromBroker(b broker.Status, others map[message.Reason]int64) {
 	s.MemoryBytes, s.MemoryLimitBytes = b.MemoryBytes, b.MemoryLimitBytes
 	s.Persistent = b.Persistent
 	s.StoreBytes, s.StoreLimitBytes, s.StoreFull = b.StoreBytes, b.StoreLimitBytes, b.StoreFull
+	s.StoreFreeBytes = b.StoreFreeBytes
 	s.Spooled, s.SpooledBytes, s.SpooledTotal = b.Spool.Count, b.Spool.Bytes, b.Spool.Total
 	s.TempBytes, s.TempLimitBytes, s.TempFull = b.Spool.DiskBytes, b.Spool.LimitBytes, b.Spool.Full
 	s.Totals = Totals{Enqueued: b.Counts.Enqueued, Dequeued: b.Counts.Dequeued,
