@@ -25,8 +25,12 @@ func TestASlowConsumerIsClosedAtTheBroker(t *testing.T) {
 			p.ack()
 		}
 		p.write(&openwire.ConsumerControl{ConsumerID: info.ConsumerID, Close: true})
-		if mode == DupsOKAck {
-			if got := p.ack(); got != "2 1-2 2" {
+		if mode == DupsOKAck { // the first alone if the second was not there yet
+			got := p.ack()
+			if got == "2 1-1 1" {
+				got += ", " + p.ack()
+			}
+			if got != "2 1-2 2" && got != "2 1-1 1, 2 2-2 1" {
 				t.Errorf("%v: what the program has is acknowledged by %s", mode, got)
 			}
 		}

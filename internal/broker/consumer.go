@@ -278,7 +278,7 @@ func (s *consumer) Take(c *queue.Copy) bool {
 	c.Owner = s
 	d := s.destOf(c)
 	name := d.source(c.Message)
-	s.window.Add(c, c.Message, name, s.conn.given+1)
+	more := s.window.Add(c, c.Message, name, s.conn.given+1)
 	if s.window.Len() == 1 {
 		s.lastAck = s.b.beat // from here on it has something to acknowledge
 	}
@@ -295,8 +295,8 @@ func (s *consumer) Take(c *queue.Copy) bool {
 	if d.sub != nil {
 		d = s.b.dests[name]
 	}
-	s.b.tellDispatched(d, s.info.ID, m) // which may be told to itself
-	return s.window.Room() > 0 && s.linked()
+	s.b.tellDispatched(d, s.info.ID, m) // which may be told to itself, apart
+	return more && s.linked()
 }
 
 // destOf finds the queue that the copy belongs to.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hopwire/openwire"
+	"hopwire/test/wait"
 )
 
 // A producer whose sends are not answered says so, once until there is an answer.
@@ -15,7 +16,15 @@ func TestAProducerTellsOfABrokerThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var q questions
-		var out strings.Builder
+		var out wait.Output
+		seen := 0
+		news := func() string {
+			synctest.Wait()
+			all := out.String()
+			text := all[seen:]
+			seen = len(all)
+			return text
+		}
 		done := make(chan error)
 		go func() {
 			done <- q.watch(ctx, &lines{out: &out},
@@ -23,27 +32,22 @@ func TestAProducerTellsOfABrokerThatDoesNotAnswer(t *testing.T) {
 		}()
 		told := func() int {
 			time.Sleep(3*unanswered + time.Millisecond)
-			synctest.Wait()
-			n := strings.Count(out.String(), "\n")
-			out.Reset()
-			return n
+			return strings.Count(news(), "\n")
 		}
 		if n := told(); n != 0 {
 			t.Errorf("%d lines when nothing was asked", n)
 		}
 		q.asked.Add(3)
 		time.Sleep(unanswered - time.Millisecond)
-		synctest.Wait()
-		if out.Len() > 0 {
-			t.Errorf("told before its time: %s", out.String())
+		if early := news(); early != "" {
+			t.Errorf("told before its time: %s", early)
 		}
 		time.Sleep(look + 2*time.Millisecond)
-		synctest.Wait()
-		if want := "the broker has not answered for 10s: 3 sends to queue://A not confirmed; if it" +
-			" lacks room, its log and hopwire explain queue://A say so\n"; out.String() != want {
-			t.Errorf("%q", out.String())
+		want := "the broker has not answered for 10s: 3 sends to queue://A not confirmed; if it" +
+			" lacks room, its log and hopwire explain queue://A say so\n"
+		if got := news(); got != want {
+			t.Errorf("%q", got)
 		}
-		out.Reset()
 		if n := told(); n != 0 {
 			t.Errorf("%d more lines", n)
 		}

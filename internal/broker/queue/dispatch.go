@@ -109,12 +109,15 @@ func (q *Queue) offer(s *Slot, c *Copy, now time.Duration) bool {
 	q.turns++
 	q.removeReady(s)
 	s.turn = q.turns
-	if s.held(c) && q.claim(s, c) || !s.held(c) && s.Sub.Take(c) {
+	more := s.held(c) && q.claim(s, c) || !s.held(c) && s.Sub.Take(c)
+	switch {
+	case s.queue == nil || s.ready: // it ended, or was told meanwhile that there is room
+	case more:
 		q.insertReady(s)
-		return true
+	default:
+		q.blockSlot(s, message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
+			Reason: message.WindowFull})
 	}
-	q.blockSlot(s, message.Verdict{Outcome: message.Refuse, Wake: message.WakeEvent,
-		Reason: message.WindowFull})
 	return true
 }
 
