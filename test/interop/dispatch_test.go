@@ -69,11 +69,6 @@ var sentScenarios = []scenario{
 			p.say("got: %d", len(in.Wait(1, patience)))
 		}
 		p.about("dispatched", on, 3, "")
-		must(p.t, durable.Close())
-		p.send(dest, 1)
-		p.about("one is away", on, 5, "")
-		s.Consumer(p.durable(dest)).Wait(1, patience)
-		p.about("it is back", on, 6, "")
 	}},
 	{"policies tell of what goes to consumers of temporary destinations", func(p *program) {
 		for _, topic := range []bool{false, true} {
