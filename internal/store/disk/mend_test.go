@@ -180,7 +180,7 @@ func TestALostPartOfTheLogMayHaveBeenReceipts(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	told := strings.Join(r.Others, "\n")
-	for _, want := range []string{"receipts of what peers", "numbers of producers",
+	for _, want := range []string{"acknowledgements", "receipts of what peers", "numbers of producers",
 		"redelivery counts", "destinations without messages", "prepared transactions"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("it is not told of %s: %s", want, told)

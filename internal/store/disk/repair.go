@@ -328,6 +328,10 @@ func (r *repair) write(most int) error {
 
 // tellKinds tells what may be lost of records that are not told of one by one.
 func (r *repair) tellKinds() {
+	if r.told.Cut {
+		r.told.Others = append(r.told.Others, "acknowledgements may be lost: what was consumed last may"+
+			" come again")
+	}
 	for _, x := range []struct {
 		kinds []byte
 		what  string
