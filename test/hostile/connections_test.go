@@ -235,6 +235,10 @@ func TestTheLimitOfOpenFilesIsToldAndSurvived(t *testing.T) {
 	for _, c := range crowd {
 		c.Close()
 	}
+	wait.For(t, patience, "files that are free", func() (string, bool) {
+		n := p.files()
+		return fmt.Sprint(n, " are open"), n < 40
+	})
 	login(t, p.addr(), "after").alive()
 	if n := p.log.count(mark, "level=ERROR"); n != 0 {
 		t.Errorf("%d errors in the log:\n%s", n, p.log.since(mark))
