@@ -9,6 +9,9 @@ import (
 
 // A file of one line, or with very many mistakes, is read in about the time that others take.
 func TestNoFileIsReadForLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("large files; -short leaves them out")
+	}
 	const users = `<plugins><simpleAuthenticationPlugin><users>%s</users>` +
 		`</simpleAuthenticationPlugin><authorizationPlugin><map><authorizationMap>` +
 		`<authorizationEntries>%s</authorizationEntries></authorizationMap></map></authorizationPlugin>` +
@@ -38,7 +41,7 @@ func TestNoFileIsReadForLong(t *testing.T) {
 	} {
 		begun := time.Now()
 		_, _ = Parse("f.xml", []byte(text), Options{})
-		if took := time.Since(begun); took > 8*time.Second {
+		if took := time.Since(begun); took > 20*time.Second {
 			t.Errorf("%s take %v", name, took)
 		}
 	}

@@ -101,7 +101,7 @@ func TestEveryPendingCopyIsRefusedForAReasonThatCanStillWake(t *testing.T) {
 			"":        func(t *rapid.T) { w.checkRest(t) },
 		})
 	})
-	if spooled == 0 {
+	if spooled == 0 && !testing.Short() { // few rounds are not sure to
 		t.Error("nothing was ever spooled")
 	}
 }
