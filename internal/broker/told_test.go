@@ -80,18 +80,8 @@ var tellings = []telling{
 		g.produce("g", topicNamed("T.x"), 1)
 		a.acksFirst(a.id, topicNamed("T.x"))
 	}, "MessageDelivered MessageDispatched MessageConsumed"},
-	{"rolled back", nil, func(_ *house, g *guest) {
-		m := g.mail("g", queueQ, 1)
-		m.Transaction = g.begin("g", 1)
-		g.do(m)
-		_ = g.finish(m.Transaction, message.Rollback)
-	}, ""},
-	{"committed", nil, func(_ *house, g *guest) {
-		m := g.mail("g", queueQ, 1)
-		m.Transaction = g.begin("g", 1)
-		g.do(m)
-		_ = g.finish(m.Transaction, message.CommitOnePhase)
-	}, "MessageDelivered"},
+	{"rolled back", nil, sentAnd(message.Rollback), ""},
+	{"committed", nil, sentAnd(message.CommitOnePhase), "MessageDelivered"},
 	{"no switch", func(e *policy.Entry) { e.Advisory = policy.Advisory{} },
 		func(h *house, g *guest) {
 			g.produce("g", queueQ, 1)
@@ -112,6 +102,16 @@ var tellings = []telling{
 		}
 		h.turn()
 	}, "MessageDelivered MessageDispatched MessageDelivered SlowConsumer MessageDelivered"},
+}
+
+// sentAnd sends a message in a transaction that ends so.
+func sentAnd(end message.TransactionType) func(*house, *guest) {
+	return func(_ *house, g *guest) {
+		m := g.mail("g", queueQ, 1)
+		m.Transaction = g.begin("g", 1)
+		g.do(m)
+		_ = g.finish(m.Transaction, end)
+	}
 }
 
 // dispatches are about messages that go to consumers.
