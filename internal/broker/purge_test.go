@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"hopwire/internal/message"
@@ -156,6 +157,30 @@ func TestNothingIsPurgedThatIsNoQueue(t *testing.T) {
 				t.Errorf("%s: %v", d, err)
 			}
 		})
+	}
+}
+
+// A client may send to a name that is a pattern for consumers. What is done by hand is done to the
+// destination of that very name, and to no others.
+func TestAPatternNamesOneDestinationToWhoDoesSomethingByHand(t *testing.T) {
+	h := open(t, nil, nil)
+	g, q := h.connect("g", "g", "", nil), queueNamed("a.>")
+	g.produce("g", queueNamed("a.b"), 1)
+	h.b.Purge(q, "root", func(_ Purged, err error) {
+		if message.KindOf(err) != message.NotFound || !strings.Contains(err.Error(), "that very name") {
+			t.Errorf("before it is there: %v", err)
+		}
+	})
+	g.produce("g", q, 2)
+	if got := h.purge(q); got.Dropped != 1 {
+		t.Errorf("%+v", got)
+	}
+	h.has(queueNamed("a.b"), 1)
+	var failed error
+	h.b.Remove(q, "root", func(_ Removed, err error) { failed = err })
+	h.turn()
+	if failed != nil || h.b.find(q) != nil {
+		t.Errorf("it is there still: %v", failed)
 	}
 }
 

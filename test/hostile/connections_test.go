@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,24 @@ func TestAThousandIdleConnectionsCostLittle(t *testing.T) {
 	}
 	last := login(t, p.addr(), "last")
 	last.alive()
+}
+
+// A busy broker's garbage may lie for a while; an idle one takes little all the same.
+func TestAnIdleBrokerIsSmallAndMayHaveGarbage(t *testing.T) {
+	p := newProcess(t, setup{shell: "export GODEBUG=gctrace=1; unset GOGC GOMEMLIMIT"})
+	goal := regexp.MustCompile(`(\d+) MB goal`)
+	wait.For(t, patience, "a collection with a goal of 128 MB", func() (string, bool) {
+		said := p.log.since(0)
+		for _, m := range goal.FindAllStringSubmatch(said, -1) {
+			if n, _ := strconv.Atoi(m[1]); n >= 128 {
+				return "", true
+			}
+		}
+		return said, false
+	})
+	if rss := p.rss(); rss > 60<<20 {
+		t.Errorf("%d bytes are resident", rss)
+	}
 }
 
 // inside is a broker that runs in the test, for those that count goroutines.
